@@ -1,0 +1,157 @@
+"""Checks at the public door: what the caller gave is right, or an error says how to mend it.
+
+Every function returns the checked value as float64 (without a copy where it already is) and never
+writes to what it was given.  Nothing is coerced silently: a wrong shape is an error, not a guess.
+"""
+
+import numpy as np
+
+
+def as_real(value, name):
+    """Turn `value` into a float64 array, or say why that is not possible.
+
+    Parameters
+    ----------
+    value : array_like of real numbers, any shape
+    name : str                  what to call it in the error
+
+    Returns
+    -------
+    ndarray of float64, the same shape; not a copy where none is needed
+
+    Raises
+    ------
+    ValueError                  not numbers (text, complex, ragged lists)
+    """
+    try:
+        array = np.asarray(value)
+        if array.dtype.kind not in "biufO":
+            raise TypeError(f"its type is {array.dtype}")
+        return array.astype(float, copy=False)
+    except (TypeError, ValueError) as reason:
+        raise ValueError(f"{name} must be an array of real numbers ({reason})") from None
+
+
+def check_finite(array, name):
+    """Raise ValueError if `array` (any shape) holds a NaN or an infinity; return it otherwise."""
+    bad = ~np.isfinite(array)
+    if bad.any():
+        first = tuple(int(i) for i in np.argwhere(bad)[0])
+        raise ValueError(
+            f"{name} holds {int(bad.sum())} value(s) that are NaN or infinite, the first at index "
+            f"{first}; drop those rows or fill the values in before the call"
+        )
+    return array
+
+
+def check_inputs(X, name="X", columns=None):
+    """Check a set of inputs, one row per point.
+
+    Parameters
+    ----------
+    X : (N, D) array_like       inputs, N >= 1, D >= 1
+    name : str                  what to call it in the error
+    columns : int, optional     the D that the other arrays of the call have
+
+    Returns
+    -------
+    (N, D) ndarray of float64
+
+    Raises
+    ------
+    ValueError                  not two-dimensional, empty, not finite, or another number of columns
+    """
+    X = as_real(X, name)
+    if X.ndim == 1:
+        raise ValueError(
+            f"{name} has shape {X.shape}, expected (N, D) with one row per point; "
+            f"for {X.size} points on a line give {name}[:, None]"
+        )
+    if X.ndim != 2 or X.size == 0:
+        raise ValueError(f"{name} has shape {X.shape}, expected (N, D) with N >= 1 and D >= 1")
+    if columns is not None and X.shape[1] != columns:
+        raise ValueError(
+            f"{name} has {X.shape[1]} column(s), expected {columns} as in the other inputs"
+        )
+    return check_finite(X, name)
+
+
+def check_targets(y, size, name="y"):
+    """Check targets, one per row of the inputs.
+
+    Parameters
+    ----------
+    y : (N,) array_like         targets
+    size : int                  N, the number of rows of X
+    name : str                  what to call it in the error
+
+    Returns
+    -------
+    (N,) ndarray of float64
+
+    Raises
+    ------
+    ValueError                  another shape, or not finite
+    """
+    y = as_real(y, name)
+    if y.shape != (size,):
+        hint = f"; give {name}.ravel()" if y.ndim == 2 and y.size == size else ""
+        raise ValueError(
+            f"{name} has shape {y.shape}, expected ({size},), one number per row of X{hint}"
+        )
+    return check_finite(y, name)
+
+
+def check_alpha(alpha, size=None):
+    """Check the power alpha, or one private power per datum (or per block).
+
+    Parameters
+    ----------
+    alpha : float or (size,) array_like     each in [0, 1]; 0 is VFE, 1 is EP
+    size : int, optional                    how many private powers are allowed; None: only a scalar
+
+    Returns
+    -------
+    float for a scalar, else (size,) ndarray of float64
+
+    Raises
+    ------
+    ValueError                              another shape, not finite, or outside [0, 1]
+    """
+    alpha = as_real(alpha, "alpha")
+    if alpha.ndim > 0 and alpha.shape != (size,):
+        expected = "a scalar" if size is None else f"a scalar or shape ({size},)"
+        raise ValueError(f"alpha has shape {alpha.shape}, expected {expected}")
+    check_finite(alpha, "alpha")
+    outside = (alpha < 0) | (alpha > 1)
+    if outside.any():
+        raise ValueError(
+            f"alpha = {np.atleast_1d(alpha)[np.atleast_1d(outside)][0]} is outside [0, 1]; "
+            "0 gives VFE, 1 gives EP, 0.5 is a good compromise"
+        )
+    return float(alpha) if alpha.ndim == 0 else alpha
+
+
+def check_positive(value, name):
+    """Check a positive parameter such as a noise variance or a kernel variance.
+
+    Parameters
+    ----------
+    value : float or array_like  each value finite and > 0
+    name : str                   what to call it in the error
+
+    Returns
+    -------
+    float for a scalar, else ndarray of float64
+
+    Raises
+    ------
+    ValueError                   not a number, not finite, zero or negative
+    """
+    value = check_finite(as_real(value, name), name)
+    if (value <= 0).any():
+        raise ValueError(
+            f"{name} = {value if value.ndim == 0 else value.tolist()} must be positive; "
+            f"a parameter that has to be almost zero can be a small number such as 1e-8"
+        )
+    return float(value) if value.ndim == 0 else value
