@@ -1,0 +1,133 @@
+"""Gaussians in natural and moment coordinates, and a Cholesky factorisation that never fails silently."""
+
+import numpy as np
+from scipy.linalg import LinAlgError, blas, cho_solve, cholesky, solve_triangular
+
+MAX_JITTER = 1e-2
+
+
+class NotPositiveDefiniteError(LinAlgError):
+    """A matrix that must be positive definite is not, even after the largest jitter allowed."""
+
+
+def safe_cholesky(K, scale=1.0, jitter=0.0, name="matrix"):
+    """Lower Cholesky factor of ``K + jitter * scale * I``, with ten times the jitter after each failure.
+
+    Parameters
+    ----------
+    K : (M, M) symmetric array; it is not changed
+    scale : float
+        What the jitter is relative to, for a kernel matrix the kernel's variance.
+    jitter : float
+        First value tried. After a failure it grows tenfold (from 1e-10 if it was 0) up to 1e-2.
+    name : str
+        What to call the matrix in the error.
+
+    Returns
+    -------
+    L : (M, M) lower triangular, in Fortran order so that BLAS uses it without a copy
+    jitter : float, the value that was needed
+
+    Raises
+    ------
+    NotPositiveDefiniteError
+        If the factorisation fails at a jitter of 1e-2; the message names the matrix, its size and condition.
+    """
+    if not np.all(np.isfinite(K)):
+        raise NotPositiveDefiniteError(
+            f"{name} ({K.shape[0]} x {K.shape[1]}) holds NaN or infinity, so it has no Cholesky factor; "
+            "look for extreme hyper-parameters or inputs."
+        )
+    while True:
+        shifted = np.array(K, order="F")
+        shifted[np.diag_indices_from(shifted)] += jitter * scale
+        try:
+            L = cholesky(shifted, lower=True, overwrite_a=True, check_finite=False)
+            return np.asfortranarray(L), jitter
+        except LinAlgError:
+            if jitter >= MAX_JITTER:
+                raise NotPositiveDefiniteError(
+                    f"{name} ({K.shape[0]} x {K.shape[1]}, condition number {np.linalg.cond(K):.1e}) is not positive "
+                    f"definite even with a jitter of {jitter:.0e} relative to {scale:.3g}; remove near-duplicate rows, "
+                    "rescale the inputs or choose shorter lengthscales."
+                ) from None
+            jitter = max(10 * jitter, 1e-10)
+
+
+def solve_lower(L, B, transposed=False):
+    """Solve ``L X = B``, or ``Lᵀ X = B`` if `transposed`, for lower-triangular L (M, M) and B (M,) or (M, S).
+
+    It writes over B when B is a Fortran-ordered matrix, which is what the block loops of this package hand over;
+    anything else is copied first.
+    """
+    if B.ndim == 1:
+        return solve_triangular(L, B, lower=True, trans=int(transposed), check_finite=False)
+    return blas.dtrsm(1.0, L, B, lower=1, trans_a=int(transposed), overwrite_b=1)
+
+
+def log_determinant(L):
+    """log |L Lᵀ| from the Cholesky factor L (M, M)."""
+    return 2.0 * np.log(np.diag(L)).sum()
+
+
+def to_natural(mean, covariance):
+    """Natural parameters (precision-mean (M,), precision (M, M)) of N(mean, covariance)."""
+    L, _ = safe_cholesky(covariance, name="covariance")
+    precision = cho_solve((L, True), np.eye(len(mean)))
+    return precision @ mean, precision
+
+
+def to_moments(precision_mean, precision):
+    """Mean (M,) and covariance (M, M) of the Gaussian with these natural parameters; inverts `to_natural`."""
+    L, _ = safe_cholesky(precision, name="precision")
+    covariance = cho_solve((L, True), np.eye(len(precision_mean)))
+    return covariance @ precision_mean, covariance
+
+
+def log_normaliser(precision_mean, precision):
+    """log ∫ exp(ηᵀv − ½ vᵀΛv) dv for η = `precision_mean` (M,) and Λ = `precision` (M, M) positive definite."""
+    L, _ = safe_cholesky(precision, name="precision")
+    white = solve_lower(L, precision_mean)
+    return 0.5 * (len(precision_mean) * np.log(2 * np.pi) - log_determinant(L) + white @ white)
+
+
+def kl_divergence(mean_q, covariance_q, mean_p, covariance_p):
+    """KL(q ‖ p) in nats between two Gaussians, means (M,) and covariances (M, M)."""
+    Lq, _ = safe_cholesky(covariance_q, name="covariance of q")
+    Lp, _ = safe_cholesky(covariance_p, name="covariance of p")
+    root = solve_lower(Lp, np.array(Lq, order="F"))
+    shift = solve_lower(Lp, mean_p - mean_q)
+    return 0.5 * ((root**2).sum() + shift @ shift - len(mean_q) + log_determinant(Lp) - log_determinant(Lq))
+
+
+def rank_one_update(mean, covariance, a, tau, nu):
+    """Moments after the factor exp(ν aᵀv − ½ τ (aᵀv)²) is multiplied in (τ, ν < 0: divided out).
+
+    One O(M²) step by the Sherman-Morrison identity, in place of an O(M³) inversion.
+
+    Parameters
+    ----------
+    mean : (M,)
+    covariance : (M, M)
+    a : (M,)
+    tau, nu : float
+
+    Returns
+    -------
+    mean (M,), covariance (M, M)
+
+    Raises
+    ------
+    ValueError
+        If the result would not be a proper Gaussian, that is 1 + τ aᵀVa <= 0.
+    """
+    Va = covariance @ a
+    spread = a @ Va
+    growth = 1.0 + tau * spread
+    if not growth > 0:
+        raise ValueError(
+            f"the factor with tau = {tau:.4g} leaves no proper Gaussian: 1 + tau a'Va = {growth:.3g} must be positive; "
+            "take a smaller step or a smaller fraction of the site."
+        )
+    new_mean = mean + Va * (nu - tau * (a @ mean)) / growth
+    return new_mean, covariance - np.outer(Va, Va) * (tau / growth)

@@ -1,0 +1,101 @@
+"""The posterior that every method of this package returns, in whatever clothes its paper dresses it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pepcore.features import Basis
+from pepcore.gaussian import log_determinant, safe_cholesky, solve_lower
+from pepcore.validation import check_inputs
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """q(v) = N(m, V) over the feature weights; f(x) = a(x)ᵀv + e(x), with e still at its prior.
+
+    Attributes
+    ----------
+    basis : Basis
+    mean : (M,), m
+    precision_cholesky : (M, M) lower triangular C with C Cᵀ = V⁻¹
+
+    Source: DESIGN section 2; :eq:`gp-posterior`, :eq:`gp-predict-sparse`.
+    """
+
+    basis: Basis
+    mean: np.ndarray
+    precision_cholesky: np.ndarray
+
+    def predict(self, Xs):
+        """Mean (S,) and variance (S,) of the latent f at Xs (S, D).
+
+        mean(x) = a(x)ᵀm,  variance(x) = h(x) + a(x)ᵀV a(x).
+        """
+        Xs = self._check(Xs)
+        A, h = self.basis.features(Xs)
+        mean = A.T @ self.mean
+        white = solve_lower(self.precision_cholesky, A)  # writes over A
+        return mean, h + np.einsum("ms,ms->s", white, white)
+
+    def predict_full(self, Xs):
+        """Mean (S,) and covariance (S, S) of the latent f at Xs (S, D): k(x, x') − aᵀa' + aᵀV a'."""
+        Xs = self._check(Xs)
+        A, _ = self.basis.features(Xs)
+        mean = A.T @ self.mean
+        covariance = self.basis.kernel(Xs) - A.T @ A
+        white = solve_lower(self.precision_cholesky, A)
+        return mean, covariance + white.T @ white
+
+    def sample(self, Xs, size, rng):
+        """Draws (size, S) of the latent f at Xs (S, D), jointly over the rows; `rng` is a numpy Generator."""
+        mean, covariance = self.predict_full(Xs)
+        root = _root(covariance)
+        return mean + rng.standard_normal((size, len(mean))) @ root.T
+
+    def log_density(self, Xs, fs):
+        """log N(fs; mean, covariance) in nats of the latent values fs (S,) or (T, S) at Xs (S, D), jointly."""
+        mean, covariance = self.predict_full(Xs)
+        fs = np.asarray(fs, dtype=float)
+        if fs.shape[-1:] != mean.shape or fs.ndim > 2:
+            raise ValueError(f"fs must have {len(mean)} values per row, one for each row of Xs; got shape {fs.shape}.")
+        root = _root(covariance)
+        white = solve_lower(root, np.array((np.atleast_2d(fs) - mean).T, order="F"))
+        value = -0.5 * ((white**2).sum(axis=0) + log_determinant(root) + len(mean) * np.log(2 * np.pi))
+        return value if fs.ndim == 2 else float(value[0])
+
+    def whitened(self):
+        """m (M,) and V (M, M): the moments of v, which this book computes with; GPflow's `whiten=True`."""
+        half = solve_lower(self.precision_cholesky, np.eye(len(self.mean), order="F"))
+        return self.mean.copy(), half.T @ half
+
+    def hensman(self):
+        """Mean (M,) and covariance (M, M) of u = L v. Source: hensman2013; :eq:`gp-clothes`."""
+        m, V = self.whitened()
+        return self.basis.L @ m, self.basis.L @ V @ self.basis.L.T
+
+    def bui(self):
+        """γ = L⁻ᵀm (M,) and β = L⁻ᵀ(I − V)L⁻¹ (M, M): mean = k_uᵀγ, variance = k − k_uᵀβk_u.
+
+        Source: bui2017 eq. (21); :eq:`gp-clothes`.
+        """
+        m, V = self.whitened()
+        gamma = solve_lower(self.basis.L, m, transposed=True)
+        half = solve_lower(self.basis.L, np.array(np.eye(len(m)) - V, order="F"), transposed=True)
+        beta = solve_lower(self.basis.L, np.array(half.T, order="F"), transposed=True)
+        return gamma, beta
+
+    def csato(self):
+        """α = γ (M,) and C = −β (M, M): mean = k_uᵀα, variance = k + k_uᵀCk_u.
+
+        Source: csato2002 section 4.1; :eq:`gp-clothes`.
+        """
+        gamma, beta = self.bui()
+        return gamma, -beta
+
+    def _check(self, Xs):
+        return check_inputs(Xs, "Xs", columns=self.basis.Z.shape[1])
+
+
+def _root(covariance):
+    L, _ = safe_cholesky(covariance, scale=np.diag(covariance).mean(), jitter=1e-10, name="predictive covariance")
+    return L
