@@ -1,0 +1,280 @@
+"""How good a prediction is, and how methods compare over many of them.
+
+Regression metrics take the predictive mean and variance of the observation y (noise included), binary ones the
+probability of y = +1, multi-class ones the probability of every class. Losses are averaged over the test points and
+in nats; smaller is better for each of them. The "standardised" two divide by, or subtract, the loss of the trivial
+predictor: the Gaussian with the mean and the variance of the training targets, which ignores the inputs.
+"""
+
+import numpy as np
+
+from pepcore.validation import as_real, check_finite, check_positive, check_targets
+
+
+def rmse(y, mean):
+    """Root mean squared error, √(1/S Σ (yₛ − meanₛ)²), in the units of y.
+
+    Parameters
+    ----------
+    y : (S,) test targets
+    mean : (S,) predictive means
+
+    Raises
+    ------
+    ValueError
+        For another shape, no points at all, or a value that is not finite.
+    """
+    return float(np.sqrt(_mean_squared(*_pair(y, mean))))
+
+
+def smse(y, mean, y_train):
+    """Standardised mean squared error, Σ (yₛ − meanₛ)² / Σ (yₛ − ȳ)² with ȳ the mean of the training targets; no unit.
+
+    0 is perfect and 1 is what the trivial predictor reaches. Rasmussen & Williams divide by the variance of the test
+    targets; the denominator here is that variance plus (mean of y − ȳ)². It is the same for every method on a split.
+
+    Parameters
+    ----------
+    y : (S,) test targets
+    mean : (S,) predictive means
+    y_train : (N,) training targets
+
+    Raises
+    ------
+    ValueError
+        As `rmse`, and if every test target equals ȳ, so that there is nothing to explain.
+
+    Source: rasmussen2006 section 2.5; bui2017 section 4.1; :eq:`gp-metrics`.
+    """
+    y, mean = _pair(y, mean)
+    trivial = _mean_squared(y, _vector(y_train, "y_train").mean())
+    if trivial == 0:
+        raise ValueError("every y equals the mean of y_train, so the standardised error is 0/0; use rmse instead.")
+    return float(_mean_squared(y, mean) / trivial)
+
+
+def nll(y, mean, variance):
+    """Mean negative log predictive density, 1/S Σ ½ log(2π varₛ) + ½ (yₛ − meanₛ)²/varₛ, in nats.
+
+    Parameters
+    ----------
+    y : (S,) test targets
+    mean : (S,) predictive means
+    variance : (S,) predictive variances of y (latent variance plus noise), in squared units of y
+
+    Raises
+    ------
+    ValueError
+        As `rmse`, and if a variance is not positive.
+
+    Source: :eq:`gp-metrics`.
+    """
+    y, mean = _pair(y, mean)
+    return float(_gaussian_loss(y, mean, _variance(variance, len(y))).mean())
+
+
+def smll(y, mean, variance, y_train):
+    """Standardised mean log loss: `nll` minus the `nll` of the trivial predictor N(mean, variance of y_train), in nats.
+
+    The sign is that of Rasmussen & Williams and of bui2017: 0 is the trivial predictor, negative is better than it.
+
+    Parameters
+    ----------
+    y : (S,) test targets
+    mean : (S,) predictive means
+    variance : (S,) predictive variances of y (latent variance plus noise), in squared units of y
+    y_train : (N,) training targets, not all equal
+
+    Raises
+    ------
+    ValueError
+        As `nll`, and if the training targets are all equal.
+
+    Source: rasmussen2006 section 2.5; bui2017 section 4.1; :eq:`gp-metrics`.
+    """
+    y_train = _vector(y_train, "y_train")
+    if np.ptp(y_train) == 0:
+        raise ValueError("y_train holds one value only, so the trivial predictor has variance 0; use nll instead.")
+    y = _vector(y, "y")
+    trivial = _gaussian_loss(y, y_train.mean(), y_train.var()).mean()
+    return float(nll(y, mean, variance) - trivial)
+
+
+def error_rate(y, prediction):
+    """Fraction of test points whose most probable class is wrong.
+
+    Parameters
+    ----------
+    y : (S,) labels: −1 or +1 for a (S,) `prediction`, 0 ... C − 1 for a (S, C) one
+    prediction : (S,) probabilities of y = +1 (exactly ½ is half an error), or (S, C) probabilities of the classes
+
+    Raises
+    ------
+    ValueError
+        For labels of another set, another shape, or probabilities outside [0, 1].
+
+    Source: :eq:`gp-metrics`.
+    """
+    if np.ndim(prediction) == 2:
+        y, prediction = _class_probabilities(y, prediction)
+        return float((prediction.argmax(1) != y).mean())
+    y, p = _binary(y, prediction)
+    return float(np.where(p == 0.5, 0.5, (p > 0.5) != (y > 0)).mean())
+
+
+def nll_binary(y, p):
+    """Mean negative log probability of the true label, −1/S Σ log p(yₛ), in nats; infinite where it was given 0.
+
+    Parameters
+    ----------
+    y : (S,) labels in {−1, +1}
+    p : (S,) probabilities of y = +1
+
+    Raises
+    ------
+    ValueError
+        For labels of another set, another shape, or probabilities outside [0, 1].
+
+    Source: :eq:`gp-metrics`.
+    """
+    y, p = _binary(y, p)
+    return _mean_negative_log(np.where(y > 0, p, 1 - p))
+
+
+def nll_classes(y, p):
+    """Mean negative log probability of the true class, −1/S Σ log p(s, yₛ), in nats; infinite where it was given 0.
+
+    Parameters
+    ----------
+    y : (S,) integer classes, 0 ... C − 1
+    p : (S, C) probabilities of the classes, rows that sum to one
+
+    Raises
+    ------
+    ValueError
+        For classes out of range, another shape, probabilities outside [0, 1] or rows that do not sum to one.
+
+    Source: :eq:`gp-metrics`.
+    """
+    y, p = _class_probabilities(y, p)
+    return _mean_negative_log(p[np.arange(len(y)), y])
+
+
+def average_ranks(table, higher_is_better=False):
+    """Average rank of each method over the rows of a table; rank 1 is best, equal values share the mean of their ranks.
+
+    Parameters
+    ----------
+    table : (R, K) one score per run and method, finite
+    higher_is_better : bool
+
+    Returns
+    -------
+    (K,) average ranks, between 1 and K, with mean (K + 1)/2
+
+    Raises
+    ------
+    ValueError
+        If the table is not two-dimensional, is empty or holds NaN.
+
+    Source: bui2017 section 4.2, figures 4B and 5.
+    """
+    wins, ties = _comparisons(table, higher_is_better)
+    return 1 + (1 - wins - ties).sum(1) + (ties.sum(1) - 1) / 2  # losses, and half of the ties with others
+
+
+def pairwise_wins(table, higher_is_better=False):
+    """Fraction of the rows in which method i beats method j; a tie counts one half for each.
+
+    Parameters
+    ----------
+    table : (R, K) one score per run and method, finite
+    higher_is_better : bool
+
+    Returns
+    -------
+    (K, K), entry (i, j) the fraction of wins of i over j; entries (i, j) and (j, i) sum to one, the diagonal is ½
+
+    Raises
+    ------
+    ValueError
+        If the table is not two-dimensional, is empty or holds NaN.
+
+    Source: bui2017 section 4.2, figure 4A.
+    """
+    wins, ties = _comparisons(table, higher_is_better)
+    return wins + ties / 2
+
+
+# --- losses -----------------------------------------------------------------------------------------------------------
+
+
+def _mean_squared(y, mean):
+    return ((y - mean) ** 2).mean()
+
+
+def _gaussian_loss(y, mean, variance):
+    return 0.5 * (np.log(2 * np.pi * variance) + (y - mean) ** 2 / variance)
+
+
+def _mean_negative_log(p):
+    with np.errstate(divide="ignore"):  # log 0 = −inf is the answer, not an accident
+        return float(-np.log(p).mean())
+
+
+def _comparisons(table, higher_is_better):
+    """Fractions of rows (K, K) in which column i is strictly better than column j, and in which they are equal."""
+    table = check_finite(as_real(table, "table"), "table")
+    if table.ndim != 2 or table.size == 0:
+        raise ValueError(f"table has shape {table.shape}, expected (R, K): one row per run, one column per method.")
+    columns = table.T if higher_is_better else -table.T
+    wins = np.stack([(column > columns).mean(1) for column in columns])
+    ties = np.stack([(column == columns).mean(1) for column in columns])
+    return wins, ties
+
+
+# --- checks -----------------------------------------------------------------------------------------------------------
+
+
+def _vector(value, name):
+    value = as_real(value, name)
+    if value.ndim != 1 or value.size == 0:
+        raise ValueError(f"{name} has shape {value.shape}, expected a vector with at least one element.")
+    return check_finite(value, name)
+
+
+def _pair(y, mean):
+    y = _vector(y, "y")
+    return y, check_targets(mean, len(y), name="mean")
+
+
+def _variance(variance, size):
+    return check_positive(check_targets(variance, size, name="variance"), "variance")
+
+
+def _probabilities(p, name):
+    if ((p < 0) | (p > 1)).any():
+        raise ValueError(f"{name} must hold probabilities in [0, 1]; got values from {p.min():.6g} to {p.max():.6g}.")
+    return p
+
+
+def _binary(y, p):
+    y = _vector(y, "y")
+    if not np.isin(y, (-1, 1)).all():
+        raise ValueError(
+            f"y must hold the labels -1 and +1, got {np.unique(y)[:5]}; for labels 0 and 1 give 2 * y - 1."
+        )
+    return y, _probabilities(check_targets(p, len(y), name="p"), "p")
+
+
+def _class_probabilities(y, p):
+    y, p = _vector(y, "y"), check_finite(as_real(p, "p"), "p")
+    if p.ndim != 2 or len(p) != len(y):
+        raise ValueError(f"p has shape {p.shape}, expected ({len(y)}, C): one row per label, one column per class.")
+    if not np.isin(y, np.arange(p.shape[1])).all():
+        raise ValueError(
+            f"y must hold classes 0 ... {p.shape[1] - 1}, as p has that many columns; got {np.unique(y)[:5]}."
+        )
+    if not np.allclose(_probabilities(p, "p").sum(1), 1, rtol=0, atol=1e-6):
+        raise ValueError("every row of p must sum to one, to within 1e-6.")
+    return y.astype(int), p
