@@ -1,0 +1,152 @@
+"""One look for every figure of the book.
+
+* The power alpha has one colour scale: blue is 0 (VFE), red is 1 (EP); lightness grows with alpha, so that the order
+  survives colour blindness and a grey printer.
+* Every figure stands on a pale card of its own. A card reads the same on a light and on a dark page, which text on a
+  transparent background does not.
+
+Call `style.use()` once at the top of a chapter; sliders apply the style by themselves.
+"""
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.colors import LinearSegmentedColormap, to_hex
+
+CARD = "#fafaf7"
+INK = "#22262b"
+GRID = "#dfdfda"
+
+ALPHA_CMAP = LinearSegmentedColormap.from_list("alpha", ["#1c5fd6", "#7557d3", "#b14bb4", "#dd4f7c", "#ee5f2f"])
+
+# What a thing is decides its colour, in every chapter.
+colours = {
+    "data": "#5f666d",          # observations: grey, they are the background of every story
+    "truth": "#22262b",         # the function or distribution that made the data
+    "exact": "#00806a",         # the full Gaussian process, or sampling: what the approximations aim at
+    "prior": "#8a8f94",
+    "pseudo": "#b87800",        # pseudo-inputs
+    "highlight": "#b87800",     # the one datum, site or line that the text speaks of
+    "vfe": "#1c5fd6",           # alpha = 0
+    "ep": "#ee5f2f",            # alpha = 1; FITC in regression
+    "positive": "#d95f02",      # the two classes of a binary problem
+    "negative": "#2b6cb0",
+    "grid": GRID,
+    "ink": INK,
+    "card": CARD,
+}
+
+# For things without an order and without a colour of their own (classes, data sets); dark enough for lines on the card.
+CYCLE = ["#00729f", "#b35900", "#00806a", "#a63f8c", "#6b5fc4", "#7a6a00", "#5f666d"]
+
+RC = {
+    "figure.facecolor": CARD,
+    "savefig.facecolor": CARD,
+    "axes.facecolor": CARD,
+    "figure.figsize": (7.0, 3.6),
+    "figure.dpi": 120,
+    "savefig.dpi": 120,
+    "figure.constrained_layout.use": True,
+    "font.family": "DejaVu Sans",       # comes with matplotlib: the same letters on every machine
+    "mathtext.fontset": "dejavusans",
+    "font.size": 12.5,                  # a 7 inch figure on a phone is 350 pixels wide: nothing smaller than 11 there
+    "axes.titlesize": 12.5,
+    "axes.labelsize": 12.5,
+    "xtick.labelsize": 11.5,
+    "ytick.labelsize": 11.5,
+    "legend.fontsize": 11.5,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "axes.linewidth": 0.8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlelocation": "left",
+    "axes.prop_cycle": mpl.cycler(color=CYCLE),
+    "axes.axisbelow": True,
+    "grid.color": GRID,
+    "lines.linewidth": 2.0,
+    "lines.markersize": 5.0,
+    "legend.frameon": False,
+    "image.cmap": "cividis",
+    "svg.hashsalt": "figures",
+}
+
+
+def use():
+    """Apply the style to every figure drawn from now on."""
+    mpl.rcParams.update(RC)
+
+
+def context():
+    """The style inside a `with` block only."""
+    return mpl.rc_context(RC)
+
+
+def alpha_colour(alpha):
+    """Colour of the power alpha, e.g. ``alpha_colour(0.5)`` -> ``"#b14bb4"``.
+
+    Parameters
+    ----------
+    alpha : float in [0, 1], or an array-like of such
+
+    Returns
+    -------
+    hex string, or a list of them
+    """
+    values = np.asarray(alpha, dtype=float)
+    if not np.all((values >= 0) & (values <= 1)):
+        raise ValueError(f"alpha_colour: alpha must lie in [0, 1], got {alpha!r}")
+    if values.ndim == 0:
+        return to_hex(ALPHA_CMAP(float(values)))
+    return [to_hex(ALPHA_CMAP(value)) for value in values]
+
+
+def alpha_label(alpha, ends=("VFE", "EP")):
+    """How alpha is written in legends and titles: ``α = 0 (VFE)``, ``α = 0.5``, ``α = 1 (EP)``."""
+    name = {0.0: f" ({ends[0]})", 1.0: f" ({ends[1]})"}.get(float(alpha), "")
+    return f"α = {alpha:.3g}{name}"
+
+
+def label(ax, x=None, y=None, title=None, grid=False):
+    """Axis labels and title in one call; returns the axes."""
+    ax.set(**{key: text for key, text in (("xlabel", x), ("ylabel", y), ("title", title)) if text is not None})
+    if grid:
+        ax.grid(True)
+    return ax
+
+
+def band(ax, x, mean, variance, colour, label=None, width=2.0, **line):
+    """A mean and its band of `width` standard deviations.
+
+    Parameters
+    ----------
+    x, mean, variance : (S,) arrays, x in increasing order
+    """
+    sd = np.sqrt(variance)
+    ax.fill_between(x, mean - width * sd, mean + width * sd, color=colour, alpha=0.16, linewidth=0)
+    return ax.plot(x, mean, color=colour, label=label, **line)[0]
+
+
+def pseudo_inputs(ax, Z, label="pseudo-inputs", y=0.035):
+    """Mark one-dimensional pseudo-inputs by triangles along the foot of the axes.
+
+    Parameters
+    ----------
+    Z : (M,) or (M, 1)
+    y : height as a fraction of the axes
+    """
+    Z = np.ravel(Z)
+    return ax.plot(Z, np.full(len(Z), y), linestyle="none", marker="^", markersize=7, color=colours["pseudo"],
+                   markeredgecolor=CARD, markeredgewidth=0.8, transform=ax.get_xaxis_transform(), label=label,
+                   zorder=5, clip_on=False)[0]
+
+
+def alpha_colourbar(fig, ax, label="power α", ends=("0 · VFE", "½", "1 · EP"), **options):
+    """The colour scale of alpha beside `ax`."""
+    bar = fig.colorbar(mpl.cm.ScalarMappable(norm=mpl.colors.Normalize(0, 1), cmap=ALPHA_CMAP), ax=ax, label=label,
+                       ticks=[0, 0.5, 1], **options)
+    bar.set_ticklabels(list(ends))
+    bar.outline.set_visible(False)
+    return bar
