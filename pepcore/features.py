@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pepcore.gaussian import safe_cholesky, solve_lower
+from pepcore.gaussian import inverse_lower, multiply_lower, safe_cholesky, solve_lower
 
 BLOCK_ELEMENTS = 2**17  # 1 MiB of float64: an M x block array stays in the second-level cache
 
@@ -154,7 +154,7 @@ def pull_back_blocks(features, derivatives):
     dict with the kernel's parameters and "Z" (M, D), in natural units
     """
     basis, X = features.basis, features.X
-    kernel, Z, L = basis.kernel, basis.Z, basis.L
+    kernel, Z, L_inverse = basis.kernel, basis.Z, inverse_lower(basis.L)
     gradient = {key: np.zeros_like(value, dtype=float) for key, value in kernel.parameters.items()}
     dZ = np.zeros_like(Z)
     S = np.zeros((len(Z), len(Z)))
@@ -163,13 +163,13 @@ def pull_back_blocks(features, derivatives):
         dA, dh = derivatives(rows, A, h)
         dA -= 2 * dh * A  # h = k(x, x) - |a|²
         S += dA @ A.T
-        dK_uf = solve_lower(L, dA, transposed=True)
+        dK_uf = multiply_lower(L_inverse, dA, transposed=True)
         dkernel, dZ_block = kernel.vjp(Z, X[rows], dK_uf)
         dZ += dZ_block
         _accumulate(gradient, dkernel)
         _accumulate(gradient, kernel.diagonal_vjp(X[rows], dh))
 
-    dK_uu = _cholesky_pull_back(L, S)
+    dK_uu = _cholesky_pull_back(basis.L, S)
     dkernel, dZ_half = kernel.vjp(Z, Z, dK_uu)
     _accumulate(gradient, dkernel)
     jitter_share = basis.jitter * np.trace(dK_uu) / len(Z)

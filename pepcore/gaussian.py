@@ -1,7 +1,7 @@
 """Gaussians in natural and moment coordinates, and a Cholesky factorisation that never fails silently."""
 
 import numpy as np
-from scipy.linalg import LinAlgError, blas, cho_solve, cholesky, solve_triangular
+from scipy.linalg import LinAlgError, blas, cho_solve, cholesky, lapack, solve_triangular
 
 MAX_JITTER = 1e-2
 
@@ -63,6 +63,20 @@ def solve_lower(L, B, transposed=False):
     if B.ndim == 1:
         return solve_triangular(L, B, lower=True, trans=int(transposed), check_finite=False)
     return blas.dtrsm(1.0, L, B, lower=1, trans_a=int(transposed), overwrite_b=1)
+
+
+def inverse_lower(L):
+    """L⁻¹ (M, M) for lower-triangular L (M, M), in Fortran order."""
+    return lapack.dtrtri(L, lower=1)[0]
+
+
+def multiply_lower(T, B, transposed=False):
+    """``T B``, or ``Tᵀ B`` if `transposed`, for lower-triangular T (M, M); writes over B (M, S) if Fortran-ordered.
+
+    With T = L⁻¹ this takes half the time of `solve_lower`. It may lose log10 cond(L) digits, so it serves for
+    derivatives; the features themselves are solved for, since h = k − |a|² has none to spare.
+    """
+    return blas.dtrmm(1.0, T, B, lower=1, trans_a=int(transposed), overwrite_b=1)
 
 
 def log_determinant(L):

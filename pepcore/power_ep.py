@@ -14,7 +14,7 @@ import numpy as np
 from scipy.linalg import blas, eigh
 
 from pepcore.features import feature_map, pull_back, pull_back_blocks, row_blocks
-from pepcore.gaussian import log_determinant, safe_cholesky, solve_lower
+from pepcore.gaussian import inverse_lower, log_determinant, multiply_lower, safe_cholesky, solve_lower
 from pepcore.likelihoods import Gaussian
 from pepcore.posterior import Posterior
 from pepcore.sites import Sites
@@ -105,7 +105,7 @@ def regression(kernel, Z, X, y, noise=0.1, alpha=0.5, blocks=None, jitter=1e-6, 
         gradient = partial(_pointwise_gradient, features, solution, noise, alpha)
     else:
         if stream:
-            raise ValueError("stream=True keeps no features but blocks need them all at once; leave one of the two out.")
+            raise ValueError("stream=True keeps no features, but blocks need them all at once; leave out one of them.")
         blocks = _check_blocks(blocks, len(X))
         alpha = check_alpha(alpha, size=len(blocks))
         features = feature_map(kernel, Z, X, jitter)
@@ -178,17 +178,17 @@ def _noise_derivative(total, solution, noise, alpha):
 
 def _pointwise_gradient(features, solution, noise, alpha):
     """Gradient of the evidence: dF/dA = m vᵀ − V A/d and dF/dd = ½(v² − 1/d + s/d²), v = residual/d, s = diag AᵀVA."""
-    mean, C, d = solution.mean, solution.precision_cholesky, solution.d
+    mean, C_inverse, d = solution.mean, inverse_lower(solution.precision_cholesky), solution.d
     v = solution.residual / d
     dF_dd = np.empty(len(d))
 
     def derivatives(rows, A, h):
-        white = solve_lower(C, np.array(A, order="F"))
+        white = multiply_lower(C_inverse, np.array(A, order="F"))
         s = np.einsum("mn,mn->n", white, white)
         dF_dd[rows] = 0.5 * (v[rows] ** 2 - 1 / d[rows] + s / d[rows] ** 2)
-        white /= d[rows]
-        VA = solve_lower(C, white, transposed=True)
-        dA = np.subtract(np.multiply.outer(v[rows], mean).T, VA, out=VA)
+        white /= -d[rows]
+        minus_VA_d = multiply_lower(C_inverse, white, transposed=True)
+        dA = blas.dger(1.0, mean, v[rows], a=minus_VA_d, overwrite_a=1)  # + m vᵀ
         return dA, _residual_derivative(dF_dd[rows], d[rows], alpha[rows] if np.ndim(alpha) else alpha)
 
     gradient = pull_back_blocks(features, derivatives)
