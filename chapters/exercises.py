@@ -20,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
+CHECKS = Path(__file__).with_name("checks")
 _checkers = {}
 
 
@@ -99,18 +100,23 @@ def close(answer, expected, rtol=1e-6, atol=1e-12):
 
 def names():
     """All exercises that have a checker, sorted."""
-    for path in sorted(Path(__file__).with_name("checks").glob("*.py")):
-        if path.stem != "__init__":
-            importlib.import_module(f"checks.{path.stem}")
+    for path in CHECKS.glob("*.py"):
+        _load(path.stem)
     return sorted(_checkers)
+
+
+def _load(prefix):
+    """Import the chapter's checkers, if it has any; importing registers them."""
+    if prefix.isidentifier() and prefix != "__init__" and (CHECKS / f"{prefix}.py").exists():
+        importlib.import_module(f"checks.{prefix}")
 
 
 def _find(name):
     """The checker of this name, or an error with the names that look like it."""
-    known = names()
-    if name not in known:
-        similar = difflib.get_close_matches(str(name), known, n=5, cutoff=0.4)
-        raise ValueError(f"there is no exercise called {name!r}; did you mean {' or '.join(similar or known)}?")
+    _load(str(name).split("-")[0])
+    if name not in _checkers:
+        similar = difflib.get_close_matches(str(name), names(), n=5, cutoff=0.4)
+        raise ValueError(f"there is no exercise called {name!r}; did you mean {' or '.join(similar or names())}?")
     return _checkers[name]
 
 

