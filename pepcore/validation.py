@@ -70,9 +70,7 @@ def check_inputs(X, name="X", columns=None):
     if X.ndim != 2 or X.size == 0:
         raise ValueError(f"{name} has shape {X.shape}, expected (N, D) with N >= 1 and D >= 1")
     if columns is not None and X.shape[1] != columns:
-        raise ValueError(
-            f"{name} has {X.shape[1]} column(s), expected {columns} as in the other inputs"
-        )
+        raise ValueError(f"{name} has {X.shape[1]} column(s), expected {columns} as in the other inputs")
     return check_finite(X, name)
 
 
@@ -96,9 +94,7 @@ def check_targets(y, size, name="y"):
     y = as_real(y, name)
     if y.shape != (size,):
         hint = f"; give {name}.ravel()" if y.ndim == 2 and y.size == size else ""
-        raise ValueError(
-            f"{name} has shape {y.shape}, expected ({size},), one number per row of X{hint}"
-        )
+        raise ValueError(f"{name} has shape {y.shape}, expected ({size},), one number per row of X{hint}")
     return check_finite(y, name)
 
 

@@ -1,0 +1,136 @@
+"""The one update of this book: cavity, target, damped step, and what the sites add to the evidence.
+
+Datum n is represented by a site t_n(f) ∝ exp(ν_n f − ½ τ_n f²), two scalars. Exact EP, sparse Power EP and variational
+inference all repeat the same steps for every datum: take a fraction α of its site out of the posterior (the cavity),
+ask the likelihood how it would move the cavity (`log_moment`), and read off the site that moves it alike (the target).
+Written with l_α = (1/α) log E[p(y|f)^α] in place of log Z the formulas hold for every α in [0, 1], 0 included.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+class ImproperCavityError(ArithmeticError):
+    """A fraction α of some site is more than the whole posterior: the cavity has no positive variance."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sites:
+    """Gaussian sites t_n(f) ∝ exp(ν_n f − ½ τ_n f²), one per datum.
+
+    Attributes
+    ----------
+    tau : (N,) precisions, in units of 1/f²
+    nu : (N,) precision-means, in units of 1/f
+
+    Source: DESIGN section 2; bui2017 eqs (64) and (77) with τ = 1/v_n and ν = g_n/v_n; :eq:`ep-site`.
+    """
+
+    tau: np.ndarray
+    nu: np.ndarray
+
+    @classmethod
+    def flat(cls, size):
+        """`size` sites that say nothing yet: τ = ν = 0, so that the posterior is the prior."""
+        return cls(np.zeros(size), np.zeros(size))
+
+    def toward(self, target, step):
+        """The damped step τ ← (1 − ε) τ + ε τ*, and ν alike, with ε = `step` in (0, 1].
+
+        At α = 0 it is a natural-gradient step of length ε on the variational bound.
+
+        Source: DESIGN section 2; :eq:`ep-damping`, :eq:`pep-step`.
+        """
+        return Sites(
+            (1 - step) * self.tau + step * target.tau,
+            (1 - step) * self.nu + step * target.nu,
+        )
+
+
+def log1p_ratio(x):
+    """log(1 + x)/x for an array x > −1, with its limit 1 at x = 0."""
+    x = np.asarray(x, dtype=float)
+    safe = np.where(x == 0, 1.0, x)
+    return np.where(x == 0, 1.0, np.log1p(safe) / safe)
+
+
+def cavity(mean, variance, sites, alpha):
+    """Marginals of the posterior after a fraction alpha of each datum's own site is divided out.
+
+    c = 1 − α τ s,   s\\ = s/c,   μ\\ = (μ − α ν s)/c.
+
+    Parameters
+    ----------
+    mean : (N,), μ_n, posterior means
+    variance : (N,), s_n > 0, posterior variances
+    sites : Sites of N data
+    alpha : float or (N,), in [0, 1]; at 0 the cavity is the posterior itself
+
+    Returns
+    -------
+    mean (N,), variance (N,) of the cavities
+
+    Raises
+    ------
+    ImproperCavityError
+        If some c_n <= 0; the caller should go back and take a smaller step.
+
+    Source: DESIGN section 2; bui2017 eq. (19) and (123); :eq:`ep-cavity`, :eq:`pep-cavity`.
+    """
+    kept = 1 - alpha * sites.tau * variance
+    if not np.all(kept > 0):
+        n = int(np.argmin(kept))
+        raise ImproperCavityError(
+            f"{int(np.sum(~(kept > 0)))} of {len(kept)} cavities have no positive variance, the worst at datum {n} "
+            f"(1 - alpha tau s = {kept[n]:.3g}); take a smaller step, a smaller alpha or a log-concave likelihood."
+        )
+    return (mean - alpha * sites.nu * variance) / kept, variance / kept
+
+
+def target(cavity_mean, cavity_variance, d1, d2, alpha):
+    """The sites that move each cavity to the moments of its tilted distribution.
+
+    τ* = −d2/(1 + α d2 s\\),   ν* = (d1 − d2 μ\\)/(1 + α d2 s\\).
+
+    Parameters
+    ----------
+    cavity_mean, cavity_variance : (N,), what `cavity` returned (without the residual variance h)
+    d1, d2 : (N,), first and second derivative of l_alpha in the cavity mean
+    alpha : float or (N,)
+
+    Returns
+    -------
+    Sites of N data
+
+    Source: DESIGN section 2; bui2017 eqs (63) and (74); :eq:`pep-target`.
+    """
+    # the tilted variance over the cavity's, > 0 since the variance of any distribution is
+    shrinkage = 1 + alpha * d2 * cavity_variance
+    return Sites(-d2 / shrinkage, (d1 - d2 * cavity_mean) / shrinkage)
+
+
+def site_energy(mean, variance, sites, alpha):
+    """What removing the site costs: (G(cavity) − G(posterior))/alpha, with its limit at alpha = 0.
+
+    log evidence = G(posterior) − G(prior) + Σ_n (l_alpha,n + site_energy_n), G the log-normaliser of a Gaussian.
+    It is (−½ log c + q)/α with q = ½(−2αμν + α²ν²s + ατ(μ − ανs)²/c).
+
+    Parameters
+    ----------
+    mean, variance : (N,), posterior marginals μ_n and s_n > 0
+    sites : Sites of N data, with proper cavities
+    alpha : float or (N,)
+
+    Returns
+    -------
+    (N,), in nats; at alpha = 0 it is ½τ(s + μ²) − νμ, minus the expectation of the log site
+
+    Source: DESIGN section 2; bui2017 eqs (21) and (126); :eq:`pep-energy`.
+    """
+    tau, nu = sites.tau, sites.nu
+    removed = alpha * tau * variance
+    log_determinant = 0.5 * tau * variance * log1p_ratio(-removed)
+    shifted = mean - alpha * nu * variance
+    quadratic = -nu * mean + 0.5 * alpha * nu**2 * variance + 0.5 * tau * shifted**2 / (1 - removed)
+    return log_determinant + quadratic
