@@ -1,0 +1,93 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.integrate import dblquad
+from scipy.stats import multivariate_normal
+
+from pepcore import gaussian
+
+
+def random_covariance(rng, size):
+    root = rng.normal(size=(size, size + 2))
+    return root @ root.T / size
+
+
+@given(seed=st.integers(0, 10**6), size=st.integers(1, 6))
+def test_natural_and_moment_parameters_are_each_others_inverse(seed, size):
+    rng = np.random.default_rng(seed)
+    mean, covariance = rng.normal(size=size), random_covariance(rng, size) + 0.1 * np.eye(size)
+    back = gaussian.to_moments(*gaussian.to_natural(mean, covariance))
+    np.testing.assert_allclose(back[0], mean, rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(back[1], covariance, rtol=1e-8, atol=1e-9)
+
+
+def test_log_normaliser_is_the_integral_it_claims_to_be():
+    eta, precision = np.array([0.7, -0.4]), np.array([[1.5, 0.4], [0.4, 0.9]])
+
+    def density(a, b):
+        v = np.array([a, b])
+        return np.exp(eta @ v - 0.5 * v @ precision @ v)
+
+    integral, _ = dblquad(density, -12, 12, -12, 12)
+    assert gaussian.log_normaliser(eta, precision) == pytest.approx(np.log(integral), abs=1e-7)
+
+
+def test_kl_divergence_equals_the_average_log_ratio_of_samples():
+    rng = np.random.default_rng(1)
+    q = (np.array([0.3, -0.2]), random_covariance(rng, 2) + np.eye(2))
+    p = (np.array([-0.1, 0.5]), random_covariance(rng, 2) + np.eye(2))
+    draws = rng.multivariate_normal(*q, size=200_000)
+    ratio = multivariate_normal(*q).logpdf(draws) - multivariate_normal(*p).logpdf(draws)
+    standard_error = ratio.std() / np.sqrt(len(ratio))
+    assert abs(gaussian.kl_divergence(*q, *p) - ratio.mean()) < 5 * standard_error
+    assert gaussian.kl_divergence(*q, *q) == pytest.approx(0.0, abs=1e-12)
+
+
+@given(seed=st.integers(0, 10**6), size=st.integers(1, 6), tau=st.floats(0.0, 20.0), nu=st.floats(-5, 5))
+def test_rank_one_update_equals_adding_natural_parameters(seed, size, tau, nu):
+    rng = np.random.default_rng(seed)
+    mean, covariance = rng.normal(size=size), random_covariance(rng, size) + 0.1 * np.eye(size)
+    a = rng.normal(size=size)
+    eta, precision = gaussian.to_natural(mean, covariance)
+    expected = gaussian.to_moments(eta + nu * a, precision + tau * np.outer(a, a))
+    updated = gaussian.rank_one_update(mean, covariance, a, tau, nu)
+    np.testing.assert_allclose(updated[0], expected[0], rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(updated[1], expected[1], rtol=1e-6, atol=1e-7)
+
+
+def test_rank_one_update_refuses_to_leave_an_improper_gaussian():
+    with pytest.raises(ValueError, match="no proper Gaussian"):
+        gaussian.rank_one_update(np.zeros(2), np.eye(2), np.ones(2), tau=-0.6, nu=0.0)
+
+
+def test_safe_cholesky_adds_no_more_jitter_than_needed_and_says_how_much():
+    K = np.ones((3, 3))  # rank one
+    before = K.copy()
+    L, jitter = gaussian.safe_cholesky(K, scale=2.0, jitter=1e-12)
+    np.testing.assert_allclose(L @ L.T, K + 2.0 * jitter * np.eye(3), atol=1e-14)
+    assert 1e-12 <= jitter <= 1e-9
+    np.testing.assert_array_equal(K, before)
+
+
+def test_safe_cholesky_names_matrix_size_and_condition_when_it_gives_up():
+    with pytest.raises(gaussian.NotPositiveDefiniteError, match=r"K_uu \(2 x 2, condition number 3\.0e\+00\)"):
+        gaussian.safe_cholesky(np.array([[1.0, 2.0], [2.0, 1.0]]), name="K_uu")
+
+
+def test_safe_cholesky_refuses_nan():
+    with pytest.raises(gaussian.NotPositiveDefiniteError, match="NaN"):
+        gaussian.safe_cholesky(np.full((2, 2), np.nan))
+
+
+@given(seed=st.integers(0, 10**6), size=st.integers(1, 8), transposed=st.booleans())
+def test_triangular_helpers_agree_with_dense_algebra(seed, size, transposed):
+    rng = np.random.default_rng(seed)
+    L = np.asfortranarray(np.tril(rng.normal(size=(size, size))) + 3 * np.eye(size))
+    B = rng.normal(size=(size, 4))
+    T = L.T if transposed else L
+    np.testing.assert_allclose(T @ gaussian.solve_lower(L, B.copy(), transposed), B, atol=1e-9)
+    np.testing.assert_allclose(T @ gaussian.solve_lower(L, B[:, 0], transposed), B[:, 0], atol=1e-9)
+    np.testing.assert_allclose(gaussian.multiply_lower(L, B.copy(), transposed), T @ B, atol=1e-9)
+    np.testing.assert_allclose(gaussian.inverse_lower(L) @ L, np.eye(size), atol=1e-9)
+    assert gaussian.log_determinant(L) == pytest.approx(np.linalg.slogdet(L @ L.T)[1])

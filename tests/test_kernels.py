@@ -1,0 +1,135 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pepcore.kernels import Matern52, SquaredExponential
+
+KERNELS = {
+    "squared exponential": SquaredExponential(1.3, [0.7, 1.9]),
+    "matern": Matern52(0.8, [1.1, 0.6]),
+    "shared lengthscale": Matern52(0.8, 0.9),
+    "sum": SquaredExponential(0.9, [1.2, 0.5]) + Matern52(1.1, 0.8) + SquaredExponential(0.3, 2.0),
+}
+each_kernel = pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS.keys())
+
+
+def test_squared_exponential_is_its_formula():
+    x, z, lengthscales = np.array([0.3, -1.0]), np.array([1.0, 0.4]), np.array([0.7, 1.9])
+    expected = 1.3 * np.exp(-0.5 * (((x - z) / lengthscales) ** 2).sum())
+    assert SquaredExponential(1.3, lengthscales)(x[None], z[None])[0, 0] == pytest.approx(expected, rel=1e-14)
+
+
+def test_matern_is_its_formula():
+    x, z, lengthscales = np.array([0.3, -1.0]), np.array([1.0, 0.4]), np.array([0.7, 1.9])
+    r = np.sqrt((((x - z) / lengthscales) ** 2).sum())
+    expected = 0.8 * (1 + np.sqrt(5) * r + 5 * r**2 / 3) * np.exp(-np.sqrt(5) * r)
+    assert Matern52(0.8, lengthscales)(x[None], z[None])[0, 0] == pytest.approx(expected, rel=1e-14)
+
+
+@each_kernel
+def test_matrix_is_symmetric_positive_and_has_the_diagonal_it_says(kernel):
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    K = kernel(X)
+    np.testing.assert_allclose(K, K.T, atol=1e-14)
+    np.testing.assert_allclose(np.diag(K), kernel.diagonal(X), rtol=1e-14)
+    assert np.linalg.eigvalsh(K).min() > -1e-12
+
+
+def parameters_as_vector(kernel):
+    return np.concatenate([np.ravel(value) for value in kernel.parameters.values()])
+
+
+def with_vector(kernel, vector):
+    new, position = {}, 0
+    for key, value in kernel.parameters.items():
+        part = vector[position : position + np.size(value)]
+        new[key] = part if np.ndim(value) else float(part[0])
+        position += np.size(value)
+    return kernel.with_parameters(new)
+
+
+def central_differences(function, point, step=1e-6):
+    point = np.asarray(point, dtype=float)
+    gradient = np.empty_like(point)
+    for index in np.ndindex(point.shape):
+        shift = np.zeros_like(point)
+        shift[index] = step
+        gradient[index] = (function(point + shift) - function(point - shift)) / (2 * step)
+    return gradient
+
+
+@each_kernel
+@given(seed=st.integers(0, 10**6), fortran=st.booleans())
+def test_vjp_agrees_with_central_differences(kernel, seed, fortran):
+    rng = np.random.default_rng(seed)
+    X, X2 = rng.normal(size=(4, 2)), rng.normal(size=(3, 2))
+    dK = np.array(rng.normal(size=(4, 3)), order="F" if fortran else "C")
+    gradient, dX = kernel.vjp(X, X2, dK)
+    vector = parameters_as_vector(kernel)
+    numeric = central_differences(lambda p: (dK * with_vector(kernel, p)(X, X2)).sum(), vector)
+    np.testing.assert_allclose(np.concatenate([np.ravel(g) for g in gradient.values()]), numeric, atol=2e-8)
+    np.testing.assert_allclose(dX, central_differences(lambda Y: (dK * kernel(Y, X2)).sum(), X), atol=2e-8)
+    assert list(gradient) == list(kernel.parameters)
+
+
+@each_kernel
+def test_diagonal_vjp_agrees_with_central_differences(kernel):
+    rng = np.random.default_rng(0)
+    X, dk = rng.normal(size=(5, 2)), rng.normal(size=5)
+    gradient = kernel.diagonal_vjp(X, dk)
+    numeric = central_differences(lambda p: (dk * with_vector(kernel, p).diagonal(X)).sum(), parameters_as_vector(kernel))
+    np.testing.assert_allclose(np.concatenate([np.ravel(g) for g in gradient.values()]), numeric, atol=1e-8)
+
+
+def test_matern_has_a_finite_derivative_where_two_inputs_coincide():
+    X = np.array([[0.5, 0.5], [0.5, 0.5]])
+    gradient, dX = KERNELS["matern"].vjp(X, X, np.ones((2, 2)))
+    assert np.all(np.isfinite(dX))
+    assert np.all(np.isfinite(gradient["lengthscales"]))
+
+
+@each_kernel
+def test_a_common_shift_of_all_inputs_changes_nothing(kernel):
+    rng = np.random.default_rng(0)
+    X = np.round(rng.normal(size=(6, 2)), 4)
+    np.testing.assert_allclose(kernel(X + 2**26, X[:3] + 2**26), kernel(X, X[:3]), atol=1e-7)
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, np.nan, np.inf, [1.0, 2.0]])
+def test_variance_must_be_one_positive_number(bad):
+    with pytest.raises(ValueError, match="variance must be"):
+        SquaredExponential(variance=bad)
+
+
+@pytest.mark.parametrize("bad", [0.0, [1.0, -1.0], [np.nan], [[1.0]]])
+def test_lengthscales_must_be_positive_numbers(bad):
+    with pytest.raises(ValueError, match="lengthscales must be"):
+        Matern52(lengthscales=bad)
+
+
+def test_number_of_lengthscales_must_match_the_inputs():
+    with pytest.raises(ValueError, match="3 and 3 columns and the kernel 2"):
+        SquaredExponential(1.0, [1.0, 2.0])(np.ones((4, 3)))
+
+
+def test_unknown_parameters_are_named():
+    with pytest.raises(ValueError, match="lenghtscale"):
+        SquaredExponential().with_parameters({"lenghtscale": 1.0})
+    with pytest.raises(ValueError, match="variance"):
+        (SquaredExponential() + Matern52()).with_parameters({"variance": 1.0})
+
+
+def test_lengthscales_cannot_be_changed_behind_the_kernels_back():
+    given = np.array([1.0, 2.0])
+    kernel = SquaredExponential(1.0, given)
+    given[0] = 5.0
+    assert kernel.lengthscales[0] == 1.0
+    with pytest.raises(ValueError, match="read-only"):
+        kernel.lengthscales[0] = 3.0
+
+
+def test_sums_are_flat_and_keep_their_order():
+    total = SquaredExponential(1.0) + (Matern52(2.0) + SquaredExponential(3.0))
+    assert [part.variance for part in total.parts] == [1.0, 2.0, 3.0]
+    assert list(total.parameters)[:2] == ["0.variance", "0.lengthscales"]
