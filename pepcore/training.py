@@ -167,7 +167,7 @@ def choose_pseudo_inputs(X, M, how="kmeans", seed=0):
     distinct = np.unique(X, axis=0)
     if len(distinct) < M:
         raise ValueError(
-            f"M = {M} pseudo-inputs were asked for, but X has {len(distinct)} distinct rows; give M <= {len(distinct)}, "
+            f"M = {M} pseudo-inputs were asked for, but X has {len(distinct)} distinct rows; give no more than that, "
             "or your own array Z."
         )
     subset = distinct[rng.permutation(len(distinct))[:M]]
@@ -210,7 +210,7 @@ class _Search:
 
     def __init__(self, evaluate, learn, spread, max_evaluations, tolerance, progress):
         self.evaluate, self.learn, self.spread = evaluate, learn, spread
-        self.max_evaluations, self.tolerance, self.progress = max_evaluations, tolerance, progress
+        self.max_evaluations, self.tolerance, self.progress, self.bar = max_evaluations, tolerance, progress, None
         self.history, self.best, self.best_values = [], -np.inf, None
         self.converged, self.message, self.interrupted = False, "", False
 
@@ -218,12 +218,12 @@ class _Search:
         if self.progress:
             from tqdm.auto import tqdm  # imported on demand: it is slow to load in a notebook
 
-            self.progress = tqdm(unit=" evaluations")
+            self.bar = tqdm(unit=" evaluations")
         return self
 
     def __exit__(self, *_):
-        if self.progress:
-            self.progress.close()
+        if self.bar is not None:
+            self.bar.close()
 
     def run(self, start):
         """One start; updates `best_values`, `converged` and `message` when it ends above what was found before."""
@@ -259,9 +259,9 @@ class _Search:
         except LinAlgError:
             value = np.nan
         self.history.append(value)
-        if self.progress:
-            self.progress.update()
-            self.progress.set_postfix(log_evidence=f"{max(value, self.best):.2f}")
+        if self.bar is not None:
+            self.bar.update()
+            self.bar.set_postfix(log_evidence=f"{max(value, self.best):.2f}")
         if not (np.isfinite(value) and np.all(np.isfinite(gradient))):
             return 1e30, np.zeros_like(point)  # a wall: the line search steps back
         if value > self.best:

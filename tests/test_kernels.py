@@ -78,7 +78,9 @@ def test_diagonal_vjp_agrees_with_central_differences(kernel):
     rng = np.random.default_rng(0)
     X, dk = rng.normal(size=(5, 2)), rng.normal(size=5)
     gradient = kernel.diagonal_vjp(X, dk)
-    numeric = central_differences(lambda p: (dk * with_vector(kernel, p).diagonal(X)).sum(), parameters_as_vector(kernel))
+    numeric = central_differences(
+        lambda p: (dk * with_vector(kernel, p).diagonal(X)).sum(), parameters_as_vector(kernel)
+    )
     np.testing.assert_allclose(np.concatenate([np.ravel(g) for g in gradient.values()]), numeric, atol=1e-8)
 
 

@@ -28,9 +28,7 @@ def problem(seed, N=25, M=6, D=2):
 
 
 def log_normal(y, covariance):
-    return -0.5 * (
-        len(y) * np.log(2 * np.pi) + np.linalg.slogdet(covariance)[1] + y @ np.linalg.solve(covariance, y)
-    )
+    return -0.5 * (len(y) * np.log(2 * np.pi) + np.linalg.slogdet(covariance)[1] + y @ np.linalg.solve(covariance, y))
 
 
 class Dense:
@@ -203,7 +201,9 @@ def test_evidence_is_continuous_at_alpha_zero():
 def test_vfe_is_a_lower_bound_that_grows_with_every_pseudo_input():
     Z, X, y = problem(9, M=12)
     exact = log_normal(y, KERNELS["se"](X) + 0.1 * np.eye(len(y)))
-    bounds = [power_ep.regression(KERNELS["se"], Z[:M], X, y, alpha=0.0, jitter=1e-12).log_evidence for M in range(1, 13)]
+    bounds = [
+        power_ep.regression(KERNELS["se"], Z[:M], X, y, alpha=0.0, jitter=1e-12).log_evidence for M in range(1, 13)
+    ]
     assert np.all(np.diff(bounds) > -1e-8)
     assert bounds[-1] < exact
 
@@ -284,7 +284,9 @@ def test_gradient_agrees_with_central_differences(case):
         Z_moved = vector[position + 1 :].reshape(Z.shape)
         return power_ep.regression(moved, Z_moved, X, y, noise=vector[position], **options).log_evidence
 
-    exact = np.concatenate([np.ravel(gradient[key]) for key in kernel.parameters] + [[gradient["noise"]], gradient["Z"].ravel()])
+    exact = np.concatenate(
+        [np.ravel(gradient[key]) for key in kernel.parameters] + [[gradient["noise"]], gradient["Z"].ravel()]
+    )
     numeric = np.empty_like(exact)
     for i in range(len(flat)):
         step = np.zeros_like(flat)

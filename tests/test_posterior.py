@@ -1,0 +1,83 @@
+import numpy as np
+import pytest
+
+from pepcore import power_ep
+from pepcore.kernels import Matern52, SquaredExponential
+
+KERNEL = SquaredExponential(1.2, [0.8, 1.3]) + Matern52(0.4, 1.0)
+
+
+@pytest.fixture
+def posterior():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 2))
+    y = np.sin(X.sum(axis=1)) + 0.2 * rng.normal(size=30)
+    return power_ep.regression(KERNEL, rng.normal(size=(6, 2)), X, y, alpha=0.5, jitter=1e-8).posterior
+
+
+@pytest.fixture
+def Xs():
+    return np.random.default_rng(1).normal(size=(5, 2))
+
+
+def test_variance_is_the_diagonal_of_the_full_covariance(posterior, Xs):
+    mean, variance = posterior.predict(Xs)
+    full_mean, covariance = posterior.predict_full(Xs)
+    np.testing.assert_allclose(full_mean, mean, rtol=1e-12)
+    np.testing.assert_allclose(np.diag(covariance), variance, rtol=1e-10)
+
+
+def test_samples_have_the_predicted_mean_and_covariance(posterior, Xs):
+    mean, covariance = posterior.predict_full(Xs)
+    draws = posterior.sample(Xs, 100_000, np.random.default_rng(2))
+    standard_error = np.sqrt(np.diag(covariance) / len(draws))
+    assert np.all(np.abs(draws.mean(axis=0) - mean) < 5 * standard_error)
+    scale = np.sqrt(np.outer(np.diag(covariance), np.diag(covariance)))
+    assert np.abs((np.cov(draws.T) - covariance) / scale).max() < 5 * np.sqrt(2 / len(draws))
+
+
+def test_log_density_is_the_joint_gaussian_of_the_predictions(posterior, Xs):
+    from scipy.stats import multivariate_normal
+
+    fs = np.random.default_rng(3).normal(size=(4, 5))
+    expected = multivariate_normal(*posterior.predict_full(Xs)).logpdf(fs)
+    np.testing.assert_allclose(posterior.log_density(Xs, fs), expected, rtol=1e-7)
+    assert posterior.log_density(Xs, fs[0]) == pytest.approx(expected[0], rel=1e-7)
+
+
+def test_log_density_refuses_values_of_another_length(posterior, Xs):
+    with pytest.raises(ValueError, match="5 values per row"):
+        posterior.log_density(Xs, np.zeros(4))
+
+
+def test_bui_and_csato_parameters_predict_the_same(posterior, Xs):
+    mean, variance = posterior.predict(Xs)
+    cross = KERNEL(Xs, posterior.basis.Z)
+    gamma, beta = posterior.bui()
+    np.testing.assert_allclose(cross @ gamma, mean, rtol=1e-8)
+    np.testing.assert_allclose(KERNEL.diagonal(Xs) - np.einsum("sm,mk,sk->s", cross, beta, cross), variance, rtol=1e-6)
+    alpha, C = posterior.csato()
+    np.testing.assert_allclose(cross @ alpha, mean, rtol=1e-8)
+    np.testing.assert_allclose(KERNEL.diagonal(Xs) + np.einsum("sm,mk,sk->s", cross, C, cross), variance, rtol=1e-6)
+
+
+def test_hensman_parameters_are_the_moments_at_the_pseudo_inputs(posterior, Xs):
+    mean_u, S = posterior.hensman()
+    Z = posterior.basis.Z
+    K_uu = KERNEL(Z) + 1e-8 * KERNEL.diagonal(Z).mean() * np.eye(len(Z))
+    projection = np.linalg.solve(K_uu, KERNEL(Z, Xs))
+    mean, variance = posterior.predict(Xs)
+    np.testing.assert_allclose(projection.T @ mean_u, mean, rtol=1e-8)
+    expected = KERNEL.diagonal(Xs) - np.einsum("ms,mk,ks->s", projection, K_uu - S, projection)
+    np.testing.assert_allclose(expected, variance, rtol=1e-8)
+
+
+def test_conversions_hand_out_copies(posterior, Xs):
+    before = posterior.predict(Xs)[0]
+    posterior.whitened()[0][:] = 0.0
+    np.testing.assert_array_equal(posterior.predict(Xs)[0], before)
+
+
+def test_wrong_number_of_columns_is_named(posterior):
+    with pytest.raises(ValueError, match="Xs has 3 column"):
+        posterior.predict(np.zeros((2, 3)))

@@ -1,0 +1,131 @@
+import numpy as np
+import pytest
+
+from pepcore import power_ep, training
+from pepcore.kernels import Matern52, SquaredExponential
+
+
+def data(seed=0, N=120):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-3, 3, size=(N, 2)) * [1.0, 100.0]
+    return X, np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=N)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
+def test_fit_ends_where_the_gradient_vanishes(alpha):
+    X, y = data()
+    model = training.fit(
+        SquaredExponential(1.0, 1.0), X / [1.0, 100.0], y, M=8, alpha=alpha, max_evaluations=3000, tolerance=1e-13
+    )
+    assert model.converged
+    gradient = model.fit.gradient
+    assert abs(gradient["variance"] * model.kernel.variance) < 1e-2
+    assert abs(gradient["noise"] * model.noise) < 1e-2
+    assert np.abs(gradient["Z"]).max() < 5e-2
+
+
+def test_fit_finds_the_noise_and_the_irrelevant_input():
+    X, y = data(N=200)
+    model = training.fit(None, X, y, M=20, alpha=0.5)
+    assert 0.005 < model.noise < 0.02  # 0.1² was put in
+    assert model.kernel.lengthscales[1] / 100 > 5 * model.kernel.lengthscales[0]
+
+
+def test_fit_improves_the_evidence_and_reports_every_evaluation():
+    X, y = data()
+    model = training.fit(None, X, y, M=10, max_evaluations=40)
+    assert len(model.history) == model.evaluations >= 10
+    assert model.fit.log_evidence == pytest.approx(model.history.max(), rel=1e-9)
+    assert model.fit.log_evidence > model.history[0] + 10
+
+
+def test_units_of_the_inputs_do_not_matter():
+    X, y = data()
+    one = training.fit(None, X, y, M=8, max_evaluations=30)
+    other = training.fit(None, X * [1e4, 1e-3], y, M=8, max_evaluations=30)
+    assert other.fit.log_evidence == pytest.approx(one.fit.log_evidence, rel=1e-4)
+
+
+def test_only_what_is_asked_for_is_learnt():
+    X, y = data()
+    Z = X[:7].copy()
+    model = training.fit(Matern52(1.0, [1.0, 50.0]), X, y, Z=Z, noise=0.3, optimise=("kernel",), max_evaluations=20)
+    np.testing.assert_array_equal(model.Z, Z)
+    assert model.noise == 0.3
+    assert model.kernel.variance != 1.0
+
+
+def test_restarts_keep_the_best():
+    X, y = data()
+    bad = SquaredExponential(1e-3, [1e3, 1e5])
+    single = training.fit(bad, X, y, M=8, noise=10.0, max_evaluations=15)
+    several = training.fit(bad, X, y, M=8, noise=10.0, max_evaluations=15, restarts=4)
+    assert several.fit.log_evidence >= single.fit.log_evidence
+    assert several.evaluations > single.evaluations
+
+
+def test_the_same_seed_gives_the_same_model():
+    X, y = data()
+    one, two = (training.fit(None, X, y, M=8, Z="subset", max_evaluations=20, seed=3) for _ in range(2))
+    np.testing.assert_array_equal(one.Z, two.Z)
+
+
+def interrupting(after):
+    calls = 0
+
+    def method(kernel, Z, X, y, noise, alpha):
+        nonlocal calls
+        calls += 1
+        if calls == after:
+            raise KeyboardInterrupt
+        return power_ep.regression(kernel, Z, X, y, noise, alpha)
+
+    return method
+
+
+def test_an_interrupt_keeps_the_best_so_far():
+    X, y = data()
+    model = training.fit(None, X, y, M=8, method=interrupting(after=12), restarts=3)
+    assert model.evaluations == 11
+    assert "interrupted" in model.message
+    assert not model.converged
+    assert model.fit.log_evidence == pytest.approx(model.history.max(), rel=1e-9)
+
+
+def test_an_interrupt_before_anything_was_found_is_passed_on():
+    X, y = data()
+    with pytest.raises(KeyboardInterrupt):
+        training.fit(None, X, y, M=8, method=interrupting(after=1))
+
+
+def test_kmeans_centres_lie_among_the_data_and_differ():
+    X, _ = data(N=500)
+    Z = training.choose_pseudo_inputs(X, 30)
+    assert Z.shape == (30, 2)
+    assert len(np.unique(Z, axis=0)) == 30
+    assert np.all(Z >= X.min(axis=0))
+    assert np.all(Z <= X.max(axis=0))
+
+
+def test_random_subset_takes_distinct_rows():
+    X = np.repeat(np.arange(6.0)[:, None], 10, axis=0)
+    Z = training.choose_pseudo_inputs(X, 6, "subset")
+    np.testing.assert_array_equal(np.sort(Z[:, 0]), np.arange(6.0))
+
+
+def test_more_pseudo_inputs_than_distinct_rows_is_an_error_that_says_so():
+    X = np.repeat(np.arange(6.0)[:, None], 10, axis=0)
+    with pytest.raises(ValueError, match="M = 7 .* 6 distinct rows"):
+        training.fit(None, X, np.arange(60.0), M=7)
+
+
+def test_unknown_names_to_optimise_are_an_error():
+    X, y = data()
+    with pytest.raises(ValueError, match=r"\['lengthscale'\]"):
+        training.fit(None, X, y, M=5, optimise=("lengthscale",))
+
+
+def test_progress_bar_counts_evaluations(capsys):
+    X, y = data()
+    training.fit(None, X, y, M=5, max_evaluations=5, progress=True)
+    assert "evaluations" in capsys.readouterr().err
