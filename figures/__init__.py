@@ -1,1 +1,1 @@
-"""Everything that the book draws: one style, the sliders, the studies behind its figures and their committed results."""
+"""All that is drawn in the book: one style, the sliders, the studies behind the figures and their results."""

@@ -117,7 +117,8 @@ class Slider(widgets.VBox):
         self.start_png, self.start_alt = start
         self.size = size
         self.links = []                 # a link works as long as somebody holds it
-        handles = [_handle(p) for p in parameters]
+        widest = max(len(p.label) for p in parameters)
+        handles = [_handle(p, f"{widest + 1}ch") for p in parameters]
         picture_layout = widgets.Layout(width="100%", margin="0")
         pictures = {values: widgets.HTML(_img(png, text, size), layout=picture_layout)
                     for values, (png, text) in frames.items()}
@@ -150,11 +151,11 @@ class Slider(widgets.VBox):
         display(self._repr_mimebundle_(), raw=True, metadata={"image/png": {"alt": self.start_alt}})
 
 
-def _handle(parameter):
+def _handle(parameter, label_width):
     """The slider proper. It can be reached by the tab key and moved by the arrow keys."""
     return widgets.SelectionSlider(
         options=[(text, i) for i, text in enumerate(parameter.texts)], index=parameter.start_index,
-        description=parameter.label, continuous_update=True, style={"description_width": "initial"},
+        description=parameter.label, continuous_update=True, style={"description_width": label_width},
         layout=widgets.Layout(width="98%", margin="2px 0"))
 
 
@@ -196,7 +197,7 @@ def _png(rgba):
 def _img(png, alt, size):
     """The frame as an HTML element that shrinks with the page."""
     return (f'<img class="slider-frame" alt="{html.escape(alt, quote=True)}" width="{size[0] * DPI:.0f}" '
-            f'height="{size[1] * DPI:.0f}" style="max-width: 100%; height: auto; border-radius: 6px" '
+            f'height="{size[1] * DPI:.0f}" style="max-width: 100%; height: auto; padding: 0; border-radius: 6px" '
             f'src="data:image/png;base64,{base64.b64encode(png).decode()}">')
 
 
