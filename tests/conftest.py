@@ -1,0 +1,59 @@
+"""What all tests share. In CI (the variable CI is set) a skipped test has failed, unless it is marked `may_skip`."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# before NumPy is imported: these problems are small, and processes run in parallel
+for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")
+
+
+def pytest_configure(config):
+    try:
+        from hypothesis import settings
+    except ImportError:
+        return
+    # the same examples on every run, and no time limit: a busy machine is no mistake in the code
+    settings.register_profile("book", deadline=None, derandomize=True, print_blob=True)
+    settings.load_profile("book")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    if _ran_in_ci() and report.skipped and not hasattr(report, "wasxfail") and not item.get_closest_marker("may_skip"):
+        _fail(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector):
+    report = yield
+    if _ran_in_ci() and report.skipped:
+        _fail(report)
+    return report
+
+
+def _ran_in_ci():
+    return os.environ.get("CI", "") not in ("", "0", "false")
+
+
+def _fail(report):
+    """Turn the report of a skip into one of a failure with the same reason."""
+    reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+    report.outcome = "failed"
+    report.longrepr = f"{reason}\nIn CI nothing may be skipped: what the test needs is missing there."
+
+
+@pytest.fixture(scope="session")
+def site():
+    """The folder of the built site; skipped where it was not built from the sources as they stand."""
+    import build_book
+
+    if not build_book.is_current():
+        pytest.skip("the site was not built from the present sources: run `make book` first")
+    return build_book.SITE
