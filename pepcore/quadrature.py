@@ -2,23 +2,27 @@
 
 A Gauss-Hermite rule centred at N(mean, variance) fails where it matters: deep in the tail the likelihood moves the
 mass to where the rule has no nodes, and for a large variance the likelihood is a cliff between two nodes. Here the
-window lies on the tilted mass, and the trapezoidal rule is used in a stretched coordinate t,
-f = centre + scale · sinh(t): nodes are dense where the likelihood bends and sparse far from there. On an analytic
-integrand that vanishes at both ends the trapezoidal rule converges exponentially fast.
+window lies on the tilted mass, and the trapezoidal rule is used in a stretched coordinate,
+f = bend + reach · asinh(sinh(t)/stretch): close together where the likelihood bends, evenly spaced far from there. On
+an analytic integrand that vanishes at both ends the trapezoidal rule converges exponentially fast.
+
+Measured for the probit likelihood against a rule with thousands of nodes, α from 0 to 1, means up to 40 standard
+deviations from the step: 3e-12 in l, 1e-11 in d1, 2e-10 in d2 for variances 1e-6 ... 10 (errors relative to the
+value plus 1e-3) with 23 to 43 nodes; 3e-10, 1e-11, 3e-8 for variances up to 1e4 with up to 85 nodes.
 """
 
 import numpy as np
 
 from pepcore.sites import log1p_ratio
 
-WINDOW = 7.5  # half width in standard deviations: outside, the integrand is below exp(-28) = 6e-13 of its peak
+WINDOW = 8.0  # half width in standard deviations: outside, the integrand is below exp(-32) = 1e-14 of its peak
 WEAK = 0.3  # a likelihood that moves the mode by fewer standard deviations leaves the Gaussian's own window valid
-STEP = 0.2  # in t, set by how near the likelihood's singularities in the complex plane are
-FEWEST = 20  # nodes over a Gaussian of half width WINDOW
+STEP = 0.17  # in t; times `scale` it resolves the bend of the likelihood
+SPACING = 0.75  # of nodes far from the bend, in standard deviations: error exp(-2 pi²/0.75²) = 6e-16
 CHUNK = 2**14  # elements per array, so that the dozen of them stay in the second-level cache
 
 
-def quadrature_log_moment(derivatives, y, mean, variance, alpha, centre=0.0, scale=3.0):
+def quadrature_log_moment(derivatives, y, mean, variance, alpha, centre=0.0, scale=2.5):
     """l = (1/alpha) log E[p(y|f)^alpha] under f ~ N(mean, variance), and its two derivatives in the mean.
 
     With the tilted distribution t(f) ∝ N(f; mean, variance) p(y|f)^α and g = ∂ log p/∂f,
@@ -45,22 +49,24 @@ def quadrature_log_moment(derivatives, y, mean, variance, alpha, centre=0.0, sca
     shape = data[0].shape
     y, mean, variance, alpha, centre = (a.ravel() for a in data)
 
-    anchor, below, above, weak = _windows(derivatives, y, mean, variance, alpha)
-    start = _stretch(below, anchor - centre, scale)
-    stop = _stretch(above, anchor - centre, scale)
-    count = np.maximum(FEWEST, 4 * np.ceil((stop - start) / (4 * STEP)).astype(int))
+    with np.errstate(over="ignore", invalid="ignore"):  # far out p may underflow; the search turns back there
+        below, above, weak = _windows(derivatives, y, mean, variance, alpha)
+    bend, reach, stretch = _map(below, above, centre, scale)
+    start = np.arcsinh(stretch * np.sinh((below - bend) / reach))
+    stop = np.arcsinh(stretch * np.sinh((above - bend) / reach))
+    count = 2 * np.ceil((stop - start) / (2 * STEP)).astype(int) + 1
 
     moments = np.empty((3, len(mean)))
     for n, is_weak in sorted(set(zip(count.tolist(), weak.tolist()))):
         group = np.flatnonzero((count == n) & (weak == is_weak))
         for rows in np.array_split(group, -(-n * len(group) // CHUNK)):
             step = (stop[rows] - start[rows]) / (n - 1)
-            t = start[rows] + step * np.arange(n)[:, None]
-            offset = _unstretch(t, (anchor - centre)[rows], scale)  # f - anchor
-            f = anchor[rows] + offset
+            u = np.sinh(start[rows] + step * np.arange(n)[:, None])
+            f = bend[rows] + reach[rows] * np.arcsinh(u / stretch[rows])
             log_p, g, curvature = derivatives(y[rows], f)
-            exponent = -0.5 * (offset + (anchor - mean)[rows]) ** 2 / variance[rows]
-            weight = np.hypot(scale, f - centre[rows]) * (step / np.sqrt(2 * np.pi * variance[rows]))  # df/dt dt
+            exponent = -0.5 * (f - mean[rows]) ** 2 / variance[rows]
+            df = np.sqrt((1 + u * u) / (stretch[rows] ** 2 + u * u)) * (reach[rows] * step)
+            weight = df / np.sqrt(2 * np.pi * variance[rows])
             moments[:, rows] = _moments(log_p, g, curvature, exponent, weight, alpha[rows], is_weak)
     return tuple(m.reshape(shape) for m in moments)
 
@@ -87,11 +93,11 @@ def _moments(log_p, g, curvature, exponent, weight, alpha, weak):
 
 
 def _windows(derivatives, y, mean, variance, alpha):
-    """Where the tilted mass lies: anchor (N,), the edges relative to it, below < 0 < above, who is weakly tilted."""
+    """Where the tilted mass lies, from `below` to `above` (N,), and which likelihoods tilt weakly."""
     sd = np.sqrt(variance)
-    _, g, _ = derivatives(y, mean)
+    _, g, curvature = derivatives(y, mean)
     # for a log-concave likelihood the mode of the tilted density lies between mean and mean + variance α g(mean)
-    weak = alpha * np.abs(g) * sd < WEAK
+    weak = (alpha * np.abs(g) * sd < WEAK) & (-alpha * curvature * variance < 1)
     anchor, above = mean.copy(), (WINDOW + WEAK) * sd
     below = -above
     strong = np.flatnonzero(~weak)
@@ -100,64 +106,63 @@ def _windows(derivatives, y, mean, variance, alpha):
         anchor[strong] = _mode(derivatives, *case, g[strong])
         below[strong] = _edge(derivatives, *case, anchor[strong], -1)
         above[strong] = _edge(derivatives, *case, anchor[strong], +1)
-    return anchor, below, above, weak
+    return anchor + below, anchor + above, weak
 
 
 def _mode(derivatives, y, mean, variance, alpha, g):
-    """Mode (R,) of N(f; mean, variance) p(y|f)^α by Newton's method, kept between the two ends that enclose it."""
+    """Mode (R,) of N(f; mean, variance) p(y|f)^α by Newton's method, with bisection wherever that is slow."""
     mode, end = mean.copy(), mean + variance * alpha * g
     low, high = np.minimum(mean, end), np.maximum(mean, end)
+    previous = np.full(len(mean), np.inf)  # length of the last step
     active = np.arange(len(mean))
-    for _ in range(60):
+    while len(active):
         at = mode[active]
         _, g, curvature = derivatives(y[active], at)
         slope = alpha[active] * g - (at - mean[active]) / variance[active]
         low[active] = np.where(slope > 0, at, low[active])
         high[active] = np.where(slope < 0, at, high[active])
         precision = 1 / variance[active] - alpha[active] * curvature
-        new = at + slope / precision
-        inside = (new >= low[active]) & (new <= high[active])
-        mode[active] = np.where(inside, new, 0.5 * (low[active] + high[active]))
+        step = slope / precision
+        inside = (at + step >= low[active]) & (at + step <= high[active]) & (np.abs(step) <= 0.5 * previous[active])
+        step = np.where(inside, step, 0.5 * (low[active] + high[active]) - at)
+        mode[active] = at + step
+        previous[active] = np.abs(step)
         # a tenth of a standard deviation is enough to place a window
-        active = active[~(np.abs(mode[active] - at) * np.sqrt(precision) < 0.1)]
-        if not len(active):
-            break
+        active = active[np.abs(step) * np.sqrt(precision) > 0.1]
     return mode
 
 
 def _edge(derivatives, y, mean, variance, alpha, mode, side):
     """Distance (R,) from the mode, with the sign of `side`, at which the tilted density is below exp(−WINDOW²/2)."""
 
-    def excess(rows, offset):
-        """Logarithm of the tilted density over the level sought, and its slope."""
+    def log_tilted(rows, offset):
+        """Logarithm of the tilted density, not normalised, and its slope."""
         f = mode[rows] + offset
         log_p, g, _ = derivatives(y[rows], f)
-        value = alpha[rows] * log_p - 0.5 * (f - mean[rows]) ** 2 / variance[rows] - level[rows]
-        return value, alpha[rows] * g - (f - mean[rows]) / variance[rows]
+        distance = f - mean[rows]
+        return (
+            alpha[rows] * log_p - 0.5 * distance**2 / variance[rows],
+            alpha[rows] * g - distance / variance[rows],
+        )
 
-    level = np.zeros(len(mode))
     everyone = np.arange(len(mode))
-    level = excess(everyone, 0.0)[0] - 0.5 * WINDOW**2
+    level = log_tilted(everyone, 0.0)[0] - 0.5 * WINDOW**2
     edge = side * WINDOW * np.sqrt(variance)  # far enough: p^α only makes the density narrower
     active = everyone
     while len(active):
-        active = active[excess(active, edge[active] / 2)[0] < 0]
+        active = active[log_tilted(active, edge[active] / 2)[0] < level[active]]
         edge[active] /= 2
-    value, slope = excess(everyone, edge)
+    value, slope = log_tilted(everyone, edge)
     # on a concave function Newton's step from outside stays outside
-    inward = np.where(np.isfinite(slope) & (value < 0), value / np.where(slope == 0, 1.0, slope), 0.0)
-    return edge - inward
+    outside = np.isfinite(slope) & (value < level)
+    return edge - np.where(outside, (value - level) / np.where(outside, slope, 1.0), 0.0)
 
 
-def _stretch(offset, position, scale):
-    """asinh((position + offset)/scale) − asinh(position/scale), also where the offset is tiny."""
-    small = offset / np.hypot(scale, position)
-    exact = np.arcsinh((position + offset) / scale) - np.arcsinh(position / scale)
-    return np.where(np.abs(small) < 1e-3, small, exact)
-
-
-def _unstretch(t, position, scale):
-    """The inverse of `_stretch` in its first argument; sinh(t₀ + t) − sinh(t₀) is expanded, so nothing cancels."""
-    rise = np.expm1(t)
-    fall = -rise / (1 + rise)  # expm1(-t)
-    return 0.5 * (position * (rise + fall) + np.hypot(scale, position) * (rise - fall))
+def _map(below, above, centre, scale):
+    """bend, reach, stretch (N,): nodes STEP · scale apart near the bend, SPACING standard deviations apart far off."""
+    sd = (above - below) / (2 * WINDOW)
+    reach = sd * SPACING / STEP
+    outside = (centre < below) | (centre > above)  # nothing bends in the window: even spacing
+    bend = np.where(outside, 0.5 * (below + above), centre)
+    stretch = np.where(outside, 1.0, np.hypot(1.0, reach / scale))
+    return bend, reach, stretch
