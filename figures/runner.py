@@ -23,6 +23,7 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
@@ -71,26 +72,36 @@ class Study:
             raise ValueError(f"study {self.id} has no splits; leave out --splits")
         return [inputs for inputs in runs if inputs["split"] < splits]
 
+    @cached_property
+    def inputs(self):
+        """Names of the inputs of a run."""
+        return tuple(self.runs()[0])
+
     @property
     def columns(self):
-        return (*self.runs()[0], *self.module.OUTPUTS, *BOOKKEEPING)
+        return (*self.inputs, *self.module.OUTPUTS, *BOOKKEEPING)
 
 
 def studies():
     """Identifiers of all studies, in alphabetical order."""
-    names = (found.name for found in pkgutil.iter_modules(importlib.import_module(PACKAGE).__path__))
-    return sorted(name for name in names if not name.startswith("_") and _is_study(name))
+    return [name for name in _modules() if _is_study(importlib.import_module(f"{PACKAGE}.{name}"))]
 
 
 def load(study_id):
     """The study called `study_id`."""
-    if study_id not in studies():
-        raise ValueError(f"there is no study {study_id!r}; choose one of: {', '.join(studies())}")
-    return Study(importlib.import_module(f"{PACKAGE}.{study_id}"))
+    if study_id in _modules():
+        module = importlib.import_module(f"{PACKAGE}.{study_id}")
+        if _is_study(module):
+            return Study(module)
+    raise ValueError(f"there is no study {study_id!r}; choose one of: {', '.join(studies())}")
 
 
-def _is_study(name):
-    module = importlib.import_module(f"{PACKAGE}.{name}")
+def _modules():
+    found = pkgutil.iter_modules(importlib.import_module(PACKAGE).__path__)
+    return sorted(module.name for module in found if not module.name.startswith("_"))
+
+
+def _is_study(module):
     return hasattr(module, "grid") and hasattr(module, "compute")
 
 
@@ -230,7 +241,7 @@ def _sort(study):
 
 
 def _row_key(study, row):
-    return tuple(row[name] for name in study.runs()[0])
+    return tuple(row[name] for name in study.inputs)
 
 
 def _cell(value):

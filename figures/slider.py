@@ -165,6 +165,8 @@ def _frame(draw, alt, values, size):
         fig = Figure(figsize=size, dpi=DPI, layout="constrained")
         canvas = FigureCanvasAgg(fig)
         draw(fig, *values)
+        if not any(ax.get_subplotspec() for ax in fig.axes):
+            fig.set_layout_engine("none")       # the drawing placed its axes by hand, or has none
         canvas.draw()
     text = alt(*values)
     if not isinstance(text, str) or not text.strip():

@@ -1,0 +1,257 @@
+"""The runner of studies: nothing finished is lost, nothing is computed twice."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pytest
+import threadpoolctl
+
+from figures import __main__ as command_line
+from figures import runner
+
+STUDY = '''
+"""A study for the tests."""
+import os, time, pathlib
+from threadpoolctl import threadpool_info
+import numpy
+
+OUTPUTS = ("product", "threads")
+DELAY = float(os.environ.get("STUDY_DELAY", "0"))
+CALLS = os.environ.get("STUDY_CALLS")
+
+def grid():
+    return [{"name": name, "split": split, "alpha": alpha}
+            for split in range(3) for name in ("a", "b, c") for alpha in (0.1, 1 / 3)]
+
+def compute(name, split, alpha):
+    time.sleep(DELAY)
+    if CALLS:
+        with open(CALLS, "a") as stream:
+            stream.write("x")
+    if os.environ.get("STUDY_FAILS") and split == 1:
+        raise RuntimeError("first line\\nsecond, line")
+    threads = max((pool["num_threads"] for pool in threadpool_info()), default=1)
+    return {"product": numpy.float64(split * alpha), "threads": threads}
+'''
+
+
+@pytest.fixture
+def study(tmp_path, monkeypatch):
+    """A study of twelve runs in a folder of its own, importable by worker processes too."""
+    name = f"study_{tmp_path.name.replace('-', '_')}"
+    (tmp_path / f"{name}.py").write_text(STUDY)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
+    monkeypatch.setenv("STUDY_CALLS", str(tmp_path / "calls"))
+    module = __import__(name)
+    yield runner.Study(module, tmp_path / "results")
+    del sys.modules[name]
+
+
+def here(function, items):
+    """Runs in this process, the last first: an executor may take any order."""
+    return (function(item) for item in reversed(items))
+
+
+def calls(study):
+    file = study.folder.parent / "calls"
+    return len(file.read_text()) if file.exists() else 0
+
+
+def values(study):
+    """The file without what differs between two machines or days."""
+    return [{name: text for name, text in row.items() if name not in ("seconds", "versions")}
+            for row in runner.read_rows(study)]
+
+
+def test_rows_hold_inputs_outputs_and_how_they_came_about(study):
+    assert runner.run(study, execute=here) == (12, 0)
+    rows = runner.read_rows(study)
+    assert list(rows[0]) == ["name", "split", "alpha", "product", "threads", "seconds", "error", "versions"]
+    assert [runner.key(inputs) for inputs in study.runs()] == [(r["name"], r["split"], r["alpha"]) for r in rows]
+    for row in rows:
+        assert float(row["product"]) == int(row["split"]) * float(row["alpha"])      # every digit is kept
+        assert float(row["seconds"]) >= 0
+        assert f"numpy {np.__version__}" in row["versions"] and "pepcore" in row["versions"]
+
+
+def test_parallel_equals_serial(study, tmp_path):
+    runner.run(study, execute=here)
+    parallel = runner.Study(study.module, tmp_path / "parallel")
+    runner.run(parallel, jobs=2)
+    assert values(parallel) == values(study)
+
+
+def test_one_blas_thread_per_run(study):
+    with threadpoolctl.threadpool_limits(2):
+        runner.run(study, execute=here)
+    assert {row["threads"] for row in runner.read_rows(study)} == {"1"}
+
+
+def test_finished_runs_are_not_computed_again(study):
+    runner.run(study, splits=1, execute=here)
+    assert calls(study) == 4
+    assert runner.run(study, execute=here) == (8, 0)
+    assert calls(study) == 12
+    assert runner.run(study, execute=here) == (0, 0)
+    assert calls(study) == 12
+
+
+def test_a_row_is_on_the_disk_as_soon_as_it_is_finished(study):
+    seen = []
+
+    def watch(function, items):
+        for item in items:
+            yield function(item)
+            seen.append(len(runner.read_rows(study)))
+
+    runner.run(study, execute=watch)
+    assert seen == list(range(1, 13))
+
+
+def test_an_interrupt_keeps_what_is_finished(study):
+    def interrupted(function, items):
+        for item in items[:5]:
+            yield function(item)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        runner.run(study, execute=interrupted)
+    assert len(runner.read_rows(study)) == 5
+    assert runner.run(study, execute=here) == (7, 0)
+
+
+def test_killed_in_mid_run(study, tmp_path):
+    """kill -9, with two workers, then resume: the table of an undisturbed run, and no finished run computed twice."""
+    whole = runner.Study(study.module, tmp_path / "whole")
+    runner.run(whole, execute=here)
+    (tmp_path / "calls").unlink()
+
+    script = textwrap.dedent(f"""
+        import pathlib, {study.module.__name__} as module
+        from figures import runner
+        runner.run(runner.Study(module, pathlib.Path({str(study.folder)!r})), jobs=2)
+    """)
+    process = subprocess.Popen([sys.executable, "-c", script], start_new_session=True,
+                               env={**os.environ, "STUDY_DELAY": "0.3", "PEPCORE_PROGRESS": "0"})
+    deadline = time.monotonic() + 120
+    while len(runner.read_rows(study)) < 3:
+        assert process.poll() is None, "the study ended before it could be killed"
+        assert time.monotonic() < deadline, "no row in two minutes"
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+    survived = len(runner.read_rows(study))
+    assert 3 <= survived < 12
+    (tmp_path / "calls").unlink()
+    assert runner.run(study, execute=here) == (12 - survived, 0)
+    assert calls(study) == 12 - survived
+    assert values(study) == values(whole)
+
+
+def test_a_line_that_was_cut_off_is_computed_again(study):
+    runner.run(study, execute=here)
+    expected = values(study)
+    text = study.file.read_text()
+    study.file.write_text(text[:-25])       # the last line lacks its end
+    assert len(runner.read_rows(study)) == 11
+    assert runner.run(study, execute=here) == (1, 0)
+    assert values(study) == expected
+
+
+def test_failures_are_rows(study, monkeypatch):
+    monkeypatch.setenv("STUDY_FAILS", "1")
+    assert runner.run(study, execute=here) == (12, 4)
+    failed = [row for row in runner.read_rows(study) if row["error"]]
+    assert {row["split"] for row in failed} == {"1"}
+    assert failed[0]["error"].startswith("RuntimeError: first line second, line (study_")
+    assert failed[0]["product"] == ""
+    assert runner.run(study, execute=here) == (0, 0)        # not again unless asked
+    monkeypatch.delenv("STUDY_FAILS")
+    assert runner.run(study, retry=True, execute=here) == (4, 0)
+    assert not any(row["error"] for row in runner.read_rows(study))
+
+
+def test_wrong_outputs_are_a_failure(study, monkeypatch):
+    monkeypatch.setattr(study.module, "OUTPUTS", ("product",))
+    assert runner.run(study, execute=here) == (12, 12)
+    assert "OUTPUTS are ['product']" in runner.read_rows(study)[0]["error"]
+
+
+def test_prepare_stops_a_study_before_it_starts(study, monkeypatch):
+    def prepare():
+        raise FileNotFoundError("the data")
+
+    monkeypatch.setattr(study.module, "prepare", prepare, raising=False)
+    with pytest.raises(FileNotFoundError, match="the data"):
+        runner.run(study, execute=here)
+    assert not study.file.exists()
+
+
+def test_a_file_with_other_columns_is_left_alone(study):
+    study.folder.mkdir()
+    study.file.write_text("other,columns\n1,2\n")
+    with pytest.raises(ValueError, match="has the columns other, columns, but the study now writes name, split"):
+        runner.run(study, execute=here)
+    assert study.file.read_text() == "other,columns\n1,2\n"
+
+
+@pytest.mark.parametrize(("grid", "message"), [
+    ([], "is empty"),
+    ([{"a": 1}, {"a": 1}], "same inputs more than once"),
+    ([{"a": 1}, {"b": 1}], "the same inputs, in the same order"),
+])
+def test_wrong_grids(study, monkeypatch, grid, message):
+    monkeypatch.setattr(study.module, "grid", lambda: grid)
+    with pytest.raises(ValueError, match=message):
+        runner.run(study, execute=here)
+
+
+def test_splits_of_a_study_without_splits(study, monkeypatch):
+    monkeypatch.setattr(study.module, "grid", lambda: [{"alpha": 0.5}])
+    with pytest.raises(ValueError, match="has no splits"):
+        study.runs(splits=2)
+
+
+# The command line -----------------------------------------------------------------------------------------------
+
+@pytest.fixture
+def listed(study, monkeypatch):
+    monkeypatch.setattr(runner, "studies", lambda: [study.id])
+    monkeypatch.setattr(runner, "load", lambda study_id: study)
+    return study
+
+
+def test_commands(listed, capsys):
+    assert command_line.main(["run", listed.id, "--jobs", "1", "--splits", "2"]) == 0
+    assert "computed 8 runs, 0 of them failed; 8 of 12 runs done" in capsys.readouterr().out
+    assert command_line.main(["list"]) == 0
+    assert " ".join(capsys.readouterr().out.split()) == f"{listed.id} 8 of 12 runs done A study for the tests."
+    assert command_line.main(["status", listed.id]) == 0
+    assert "8 of 12 runs done" in capsys.readouterr().out
+
+
+def test_failed_runs_are_shown_and_make_the_command_fail(listed, capsys, monkeypatch):
+    monkeypatch.setenv("STUDY_FAILS", "1")
+    monkeypatch.setattr(runner, "joblib_executor", lambda jobs: here)
+    assert command_line.main(["run", listed.id]) == 1
+    assert command_line.main(["status", listed.id]) == 0
+    assert "failed: name = a, split = 1, alpha = 0.1: RuntimeError: first line" in capsys.readouterr().out
+
+
+def test_unknown_study(capsys):
+    assert command_line.main(["run", "no_such_study"]) == 2
+    assert "there is no study 'no_such_study'; choose one of" in capsys.readouterr().err
+
+
+def test_every_study_of_the_book_can_be_loaded():
+    assert runner.studies(), "no study was found"
+    for study_id in runner.studies():
+        study = runner.load(study_id)
+        assert study.title and study.columns
