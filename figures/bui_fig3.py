@@ -1,0 +1,64 @@
+"""Toy regression: the study of bui2017 figures 3 and 8 to 13, on fewer data sets.
+
+Each data set is drawn from a GP with an ARD squared exponential kernel in five dimensions; 500 points are for training,
+500 for testing. Sparse GPs learn hyper-parameters, noise and pseudo-inputs from the training half; the full GP (method
+"full") learns hyper-parameters and noise.
+"""
+
+from figures import style
+from pepcore import generators, metrics, power_ep, training
+
+OUTPUTS = ("smse", "smll", "nlml", "noise", "evaluations", "converged")
+SETS = range(5)
+SIZES = (5, 10, 20, 50, 100, 200, 500)
+ALPHAS = (0.0, 0.05, 0.2, 0.5, 0.8, 1.0)
+MAX_EVALUATIONS = 500
+TRAIN = 500
+METRICS = {"nlml": "NLML", "smse": "SMSE", "smll": "SMLL"}
+
+
+def grid():
+    """All runs, data set by data set; the full GP counts as M = N at alpha = 0."""
+    for data in SETS:
+        yield {"data": data, "method": "full", "M": TRAIN, "alpha": 0.0}
+        for M in SIZES:
+            for alpha in ALPHAS:
+                yield {"data": data, "method": "sparse", "M": M, "alpha": alpha}
+
+
+def compute(data, method, M, alpha):
+    """One run: learn on the training half, measure on the other."""
+    toy = generators.toy_ard_gp(seed=data)
+    X, y, X_test, y_test = toy.X[:TRAIN], toy.y[:TRAIN], toy.X[TRAIN:], toy.y[TRAIN:]
+    everywhere = M == TRAIN  # pseudo-inputs that start on the data; there alpha = 0 is the exact GP
+    optimise = ("kernel", "noise") if method == "full" else ("kernel", "noise", "Z")
+    model = training.fit(None, X, y, M=M, alpha=alpha, Z=X if everywhere else "kmeans", method=power_ep.regression,
+                         optimise=optimise, max_evaluations=MAX_EVALUATIONS, seed=data)
+    mean, variance = model.predict(X_test, noise=True)
+    return {"smse": metrics.smse(y_test, mean, y), "smll": metrics.smll(y_test, mean, variance, y),
+            "nlml": -model.fit.log_evidence, "noise": model.noise, "evaluations": model.evaluations,
+            "converged": model.converged}
+
+
+def curves(results, metric):
+    """The mean over data sets, one row per M, one column per power."""
+    sparse = results[results["method"] == "sparse"]
+    return sparse.pivot_table(index="M", columns="alpha", values=metric, aggfunc="mean")
+
+
+def full_gp(results, metric):
+    """The full GP's mean over data sets."""
+    return float(results.loc[results["method"] == "full", metric].mean())
+
+
+def draw(fig, results):
+    """Evidence, error and log loss against M, one line per power, the full GP dashed (bui2017 figure 3)."""
+    for ax, (metric, title) in zip(fig.subplots(1, 3), METRICS.items()):
+        for alpha, values in curves(results, metric).items():
+            ax.plot(values.index, values, color=style.alpha_colour(alpha), marker=".", lw=1.5)
+        ax.axhline(full_gp(results, metric), color=style.colours["exact"], ls="--", lw=1.5)
+        ax.set(xscale="log")
+        ax.set_xticks([5, 50, 500], ["5", "50", "500"])
+        ax.minorticks_off()
+        style.label(ax, x="M", title=title)
+    style.alpha_colourbar(fig, fig.axes)

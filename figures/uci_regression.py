@@ -1,0 +1,118 @@
+"""UCI regression: does an intermediate power predict best? The study of bui2017 figures 4, 5 and 14 to 22, reduced.
+
+Every run learns hyper-parameters, noise and pseudo-inputs by L-BFGS from the same start for every power, on one of the
+standard 90:10 splits, with inputs and targets standardised on the training rows.
+"""
+
+import numpy as np
+import pandas as pd
+
+from figures import style
+from pepcore import datasets, metrics, training
+
+OUTPUTS = ("smse", "smll", "log_evidence", "noise", "jitter", "evaluations", "converged")
+DATA = ("boston", "concrete", "energy", "yacht")
+ALPHAS = (0.0, 0.05, 0.2, 0.4, 0.5, 0.6, 0.8, 1.0)
+SIZES = (5, 10, 20, 50, 100)
+SPLITS = range(5)
+MAX_EVALUATIONS = 500
+OUTPUTS = ("smse", "smll", "log_evidence", "noise", "jitter", "evaluations", "converged")
+METRICS = {"smse": "SMSE", "smll": "SMLL"}
+
+
+def grid():
+    """All runs, split by split: an interrupted grid is complete for the splits that it has."""
+    return [{"data": data, "split": split, "M": M, "alpha": alpha}
+            for split in SPLITS for data in DATA for M in SIZES for alpha in ALPHAS]
+
+
+def prepare():
+    """Stop at once when a data set is missing."""
+    for data in DATA:
+        datasets.load(data)
+
+
+def compute(data, split, M, alpha):
+    """One run: learn on the training part, measure on the test part."""
+    X, y, X_test, y_test = standardised(data, split)
+    model = training.fit(None, X, y, M=M, alpha=alpha, max_evaluations=MAX_EVALUATIONS, seed=split)
+    mean, variance = model.predict(X_test, noise=True)
+    return {"smse": metrics.smse(y_test, mean, y), "smll": metrics.smll(y_test, mean, variance, y),
+            "log_evidence": model.fit.log_evidence, "noise": model.noise, "jitter": model.fit.jitter,
+            "evaluations": model.evaluations, "converged": model.converged}
+
+
+def standardised(data, split):
+    """Training X (N, D), y (N,) and test X, y of one split, in units of the training rows' mean and spread."""
+    dataset = datasets.load(data)
+    train, test = (np.sort(part) for part in datasets.splits(dataset)[split])
+    X, y = dataset.X[train], dataset.y[train]
+    X, X_test = datasets.standardise(X, dataset.X[test])
+    y, y_test = datasets.standardise(y, dataset.y[test])
+    return X, y, X_test, y_test
+
+
+def table(results, metric):
+    """One row per (data, split, M), one column per power; rows that lack a power are left out."""
+    wide = results.pivot(index=["data", "split", "M"], columns="alpha", values=metric)
+    return wide[sorted(wide.columns)].dropna()
+
+
+def wins(results, metric, first, second):
+    """Percentage of (data, split, M) in which power `first` has the smaller loss than `second`."""
+    wide = table(results, metric)
+    return 100 * float((wide[first] < wide[second]).mean())
+
+
+def ranks(results, metric):
+    """Average rank of every power, 1 the best, over all (data, split, M)."""
+    wide = table(results, metric)
+    return pd.Series(metrics.average_ranks(wide.to_numpy()), index=wide.columns)
+
+
+def draw_pairs(fig, results):
+    """Every run of one power against the same run of another (bui2017 figure 4A); below the line the y-axis wins."""
+    pairs = [(0.5, 0.0), (1.0, 0.0), (0.5, 1.0)]
+    names = {0.0: "VFE", 0.5: "α = 0.5", 1.0: "EP"}
+    axes = fig.subplots(2, 3)
+    for row, (metric, title) in zip(axes, METRICS.items()):
+        wide = table(results, metric)
+        for ax, (upper, lower) in zip(row, pairs):
+            low, high = wide[[upper, lower]].min().min(), wide[[upper, lower]].max().max()
+            ax.plot([low, high], [low, high], color=style.colours["grid"], lw=1.5)
+            for data, colour in zip(DATA, style.CYCLE):
+                part = wide[wide.index.get_level_values("data") == data]
+                ax.plot(part[lower], part[upper], ".", ms=4, color=colour, label=data)
+            if metric == "smse":
+                ax.set(xscale="log", yscale="log")
+            ax.set_title(f"{wins(results, metric, upper, lower):.0f} % below", fontsize=11.5)
+            style.label(ax, x=f"{title}, {names[lower]}", y=f"{names[upper]}")
+    axes[0, 0].legend(markerscale=2, handletextpad=0.1, labelspacing=0.2, fontsize=11)
+
+
+def draw_ranks(fig, results):
+    """The average rank of every power (bui2017 figure 4B)."""
+    for ax, (metric, title) in zip(fig.subplots(1, 2, sharey=True), METRICS.items()):
+        rank = ranks(results, metric)
+        places = np.arange(len(rank))
+        ax.bar(places, rank, color=style.alpha_colour(rank.index.to_numpy()))
+        ax.set_xticks(places, [f"{alpha:g}" for alpha in rank.index])
+        style.label(ax, x="power α", title=title)
+    fig.axes[0].set_ylabel("average rank (1 is best)")
+
+
+def draw_curves(fig, results, metric):
+    """The mean over splits against M, one panel per data set, one line per power (bui2017 figures 20 and 22)."""
+    present = [data for data in DATA if data in set(results["data"])]
+    for ax, data in zip(fig.subplots(1, len(present)), present):
+        mean = results[results["data"] == data].groupby(["alpha", "M"])[metric].mean().unstack()
+        for alpha, values in mean.iterrows():
+            ax.plot(values.index, values, color=style.alpha_colour(alpha), marker=".", lw=1.5)
+        ax.set(xscale="log")
+        ax.set_xticks(SIZES[::2], [str(M) for M in SIZES[::2]], minor=False)
+        ax.minorticks_off()
+        if metric == "smse":
+            ax.set(yscale="log")
+        style.label(ax, x="M", title=data)
+    fig.axes[0].set_ylabel(METRICS[metric])
+    style.alpha_colourbar(fig, fig.axes)
