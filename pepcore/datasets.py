@@ -228,7 +228,7 @@ def _from_origin(info, folders):
     try:
         X, y = origins.rebuild(info, cache)
     except (OSError, ValueError, ImportError) as reason:
-        raise DataNotFoundError(_where_to_place(info, folders, cache, reason)) from reason
+        raise DataNotFoundError(_where_to_place(info, folders, cache, reason)) from None  # the reason is in the text
     where = "scikit-learn's copy" if info.origin["kind"] == "bundled" else "what was fetched from the public origin"
     kept = ", ".join(map(str, origins.original_files(info, cache)))
     return X, y, f"{where} ({kept})" if kept else where
@@ -245,12 +245,11 @@ def _where_to_place(info, folders, cache, reason):
     pairs = zip(info.origin.get("urls", ()), origins.original_files(info, cache))
     originals = "\n".join(f"    {url}\n      as {path}" for url, path in pairs)
     if not originals:
-        originals = (
-            f"    data set {info.origin.get('data_id')} of openml.org, which scikit-learn's fetch_openml downloads"
-        )
+        originals = f"    data set {info.origin.get('data_id')} of openml.org, by scikit-learn's fetch_openml"
     return (
-        f"the data set {info.name!r} is not on this machine and could not be fetched ({type(reason).__name__}: {reason})."
-        f"\nPlace {info.filename} ({shape}; sha256 {info.sha256}) at one of\n{places}{hint}\n"
+        f"the data set {info.name!r} is not on this machine and could not be fetched "
+        f"({type(reason).__name__}: {str(reason)[:200]}).\n"
+        f"Place {info.filename} ({shape}; sha256 {info.sha256}) at one of\n{places}{hint}\n"
         f"or the originals, unchanged, from these addresses (which we have not tried ourselves):\n{originals}"
     )
 
