@@ -182,7 +182,8 @@ def _png(rgba):
     the usual palettes (median cut, octree) do to it.
     """
     pixels = np.asarray(rgba)[..., :3]
-    colours, areas = np.unique(pixels.reshape(-1, 3), axis=0, return_counts=True)
+    packed, areas = np.unique(pixels.reshape(-1, 3) @ np.array([65536, 256, 1]), return_counts=True)
+    colours = np.stack([packed >> 16, packed >> 8 & 255, packed & 255], axis=1)
     palette = np.empty((0, 3), dtype=int)
     for colour in colours[np.argsort(-areas, kind="stable")].astype(int):
         if np.all(np.abs(palette - colour).sum(axis=1) > COLOUR_STEP):
