@@ -1,0 +1,283 @@
+"""Gaussian processes without sparsity: regression in closed form, and Power EP with one site per datum.
+
+These are the references that everything sparse is held against: O(N³) time, O(N²) memory, N up to some thousands.
+The matrix that is factorised is B = I + √τ K √τ, whose eigenvalues are at least 1 however singular K is.
+"""
+
+import warnings
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import NamedTuple
+
+import numpy as np
+
+from pepcore.features import Basis
+from pepcore.gaussian import log_determinant, safe_cholesky, solve_lower
+from pepcore.likelihoods import Gaussian, Likelihood
+from pepcore.posterior import Posterior
+from pepcore.sites import ImproperCavityError, Sites, cavity, site_energy, target
+from pepcore.validation import check_alpha, check_inputs, check_positive, check_targets
+
+SMALLEST_STEP = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class ExactFit:
+    """What `regression` and `infer` return.
+
+    Attributes
+    ----------
+    log_evidence : float, log p(y) in nats, or its Power EP approximation
+    posterior : Posterior of the latent f, on a basis with Z = X
+    likelihood : the likelihood, Gaussian(noise) for regression
+    alpha : float or (N,), the power; 1 for regression, where it makes no difference
+    sites : Sites of the N data
+    converged : bool, whether the sites stopped moving; always True for regression
+    sweeps : int, sweeps over the data
+    history : list of dict, before the first sweep and after each: "log_evidence", "change" (see `infer`), "step"
+    gradient : dict, d log_evidence / d parameter in natural units: the kernel's keys, and "noise" for regression;
+        computed at first access; for `infer` it is exact at the fixed point only
+    """
+
+    log_evidence: float
+    posterior: Posterior
+    likelihood: Likelihood
+    alpha: float | np.ndarray
+    sites: Sites
+    converged: bool
+    sweeps: int
+    history: list = field(repr=False)
+    _gradient: object = field(repr=False)
+
+    @cached_property
+    def gradient(self):
+        return self._gradient()
+
+    def predict(self, Xs, noise=False):
+        """Mean (S,) and variance (S,) of the latent f at Xs (S, D); if `noise`, what the likelihood predicts of y."""
+        mean, variance = self.posterior.predict(Xs)
+        return self.likelihood.predict(mean, variance) if noise else (mean, variance)
+
+
+def regression(kernel, X, y, noise=0.1, jitter=1e-10):
+    """Gaussian-process regression with Gaussian noise, exact.
+
+    Parameters
+    ----------
+    kernel : kernel
+    X : (N, D) inputs
+    y : (N,) targets
+    noise : float
+        Noise variance, > 0, in units of y².
+    jitter : float
+        Added to K in the posterior's basis, relative to the kernel's variance, and taken off the noise again, so that
+        predictions do not feel it unless the noise is as small. Evidence and gradient have none, unless K + noise I
+        cannot be factorised without.
+
+    Returns
+    -------
+    ExactFit
+
+    Raises
+    ------
+    ValueError
+        For wrong shapes, NaN, a noise that is not positive.
+    NotPositiveDefiniteError
+        If the kernel matrix cannot be factorised even with a jitter of 1e-2.
+
+    Source: rasmussen2006 algorithm 2.1 and eq. (5.9); :eq:`gp-evidence`, :eq:`gp-evidence-gradient`, :eq:`gp-predict`.
+    """
+    X = check_inputs(X)
+    y = check_targets(y, len(X))
+    noise = check_positive(noise, "noise")
+    covariance = kernel(X)
+    covariance[np.diag_indices_from(covariance)] += noise
+    L, _ = safe_cholesky(covariance, scale=kernel.diagonal(X).mean(), name="K + noise I")
+    white = solve_lower(L, y)
+    log_evidence = -0.5 * (white @ white + log_determinant(L) + len(y) * np.log(2 * np.pi))
+    sites = Sites(np.full(len(y), 1 / noise), y / noise)
+    posterior = _posterior(kernel, X, sites, jitter)
+    gradient = partial(_regression_gradient, kernel, X, L, white)
+    return ExactFit(float(log_evidence), posterior, Gaussian(noise), 1.0, sites, True, 1, [], gradient)
+
+
+def _regression_gradient(kernel, X, L, white):
+    """dF/dK = ½(γγᵀ − (K + noise I)⁻¹), pulled back; the noise stands on the diagonal."""
+    gamma = solve_lower(L, white, transposed=True)
+    half = solve_lower(L, np.eye(len(L), order="F"))
+    dK = 0.5 * (np.outer(gamma, gamma) - half.T @ half)
+    gradient, _ = kernel.vjp(X, X, dK)
+    return gradient | {"noise": float(np.trace(dK))}
+
+
+def infer(
+    kernel, X, y, likelihood, alpha=1.0, method="parallel", step=1.0, tolerance=1e-8, max_sweeps=200, jitter=1e-10
+):
+    """Power EP with one Gaussian site per datum, for any log-concave likelihood and any power in [0, 1].
+
+    alpha = 1 is EP; alpha = 0 is variational inference by natural gradients, and log_evidence then a lower bound.
+
+    Parameters
+    ----------
+    kernel : kernel
+    X : (N, D) inputs
+    y : (N,) targets, for Probit labels -1 and +1
+    likelihood : an object as in `pepcore.likelihoods`, for example Probit()
+    alpha : float, or (N,) for a private power per datum
+    method : "parallel" or "sequential"
+        Update all sites from one posterior, or the posterior after every site. Both have the same fixed points.
+    step : float
+        Damped step in (0, 1]. It is halved when a cavity becomes improper or the sites move more than the sweep before.
+    tolerance : float
+        Converged when no site moves by more: max over data of |τ* − τ| s and |ν* − ν| √s, s the posterior variance.
+    max_sweeps : int
+    jitter : float
+        As in `regression`.
+
+    Returns
+    -------
+    ExactFit; if it is not converged, `converged` is False and a RuntimeWarning says so
+
+    Raises
+    ------
+    ValueError
+        For wrong shapes, NaN, a power outside [0, 1], labels the likelihood does not know, an unknown method.
+
+    Source: rasmussen2006 algorithms 3.5 and 3.6, section 5.5.2 for the gradient; bui2017 section 3.3;
+    :eq:`ep-posterior`, :eq:`ep-evidence`, :eq:`ep-gradient`, :eq:`pep-energy`.
+    """
+    X = check_inputs(X)
+    y = likelihood.validate(check_targets(y, len(X)))
+    alpha = check_alpha(alpha, size=len(X))
+    tolerance, step = check_positive(tolerance, "tolerance"), check_positive(step, "step")
+    if step > 1:
+        raise ValueError(f"step = {step} must be in (0, 1]; 1 is undamped, smaller values damp oscillations")
+    if method not in ("parallel", "sequential"):
+        raise ValueError(f"method = {method!r} is unknown; choose 'parallel' or 'sequential'")
+
+    K = kernel(X)
+    evaluate = partial(_evaluate, K, y, likelihood, alpha)
+    propose = _parallel if method == "parallel" else partial(_sequential, K, y, likelihood, alpha)
+    state, history = evaluate(Sites.flat(len(y))), []
+    for sweep in range(max_sweeps + 1):
+        history.append({"log_evidence": state.log_evidence, "change": state.change, "step": step})
+        converged = state.change <= tolerance
+        if converged or sweep == max_sweeps or step < SMALLEST_STEP:
+            break
+        state, step = _advance(state, propose, evaluate, step)
+    if not converged:
+        warnings.warn(
+            f"EP has not converged after {sweep} sweeps (change {state.change:.2g}, tolerance {tolerance:.2g}, "
+            f"step {step:.2g}); give a smaller step or more sweeps, and look at fit.history",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    posterior = _posterior(kernel, X, state.sites, jitter)
+    gradient = partial(_fixed_point_gradient, kernel, X, K, state)
+    return ExactFit(state.log_evidence, posterior, likelihood, alpha, state.sites, converged, sweep, history, gradient)
+
+
+class _State(NamedTuple):
+    """Everything that follows from the sites."""
+
+    sites: Sites
+    L: np.ndarray  # (N, N), L Lᵀ = B = I + √τ K √τ
+    half: np.ndarray  # (N, N), L⁻¹ √τ K, so that Σ = K − halfᵀ half
+    mean: np.ndarray  # (N,), μ = Σν
+    variance: np.ndarray  # (N,), s = diag Σ
+    log_evidence: float
+    target: Sites
+    change: float
+
+
+def _evaluate(K, y, likelihood, alpha, sites):
+    """Posterior, evidence and targets for given sites; source: rasmussen2006 eqs (3.66)-(3.68), :eq:`ep-evidence`."""
+    if not np.all(sites.tau >= 0):
+        raise ImproperCavityError("a site has a negative precision: the likelihood is not log-concave there")
+    root = np.sqrt(sites.tau)
+    L, _ = safe_cholesky(np.eye(len(K)) + root[:, None] * K * root, name="I + √τ K √τ")
+    half = solve_lower(L, np.array(root[:, None] * K, order="F"))
+    mean = K @ sites.nu - half.T @ (half @ sites.nu)
+    variance = np.diag(K) - np.einsum("mn,mn->n", half, half)
+
+    cavity_mean, cavity_variance = cavity(mean, variance, sites, alpha)
+    l, d1, d2 = likelihood.log_moment(y, cavity_mean, cavity_variance, alpha)
+    goal = target(cavity_mean, cavity_variance, d1, d2, alpha)
+    local = l + site_energy(mean, variance, sites, alpha)
+    log_evidence = -0.5 * log_determinant(L) + 0.5 * sites.nu @ mean + local.sum()
+    change = max(
+        np.max(np.abs(goal.tau - sites.tau) * variance),
+        np.max(np.abs(goal.nu - sites.nu) * np.sqrt(variance)),
+    )
+    return _State(sites, L, half, mean, variance, float(log_evidence), goal, float(change))
+
+
+def _advance(state, propose, evaluate, step):
+    """The state after one sweep and the step for the next; a sweep to an improper cavity is retried at half step."""
+    while step >= SMALLEST_STEP:
+        try:
+            new = evaluate(propose(state, step))
+        except ImproperCavityError:
+            step /= 2
+            continue
+        return new, step / 2 if new.change > state.change else step
+    return state, step
+
+
+def _parallel(state, step):
+    """All sites move, each from the same posterior."""
+    return state.sites.toward(state.target, step)
+
+
+def _sequential(K, y, likelihood, alpha, state, step):
+    """One site after the other moves, each from the posterior that the one before left (rank-one changes of Σ).
+
+    Source: rasmussen2006 algorithm 3.5; :eq:`ep-posterior`.
+    """
+    tau, nu = state.sites.tau.copy(), state.sites.nu.copy()
+    mean, covariance = state.mean.copy(), K - state.half.T @ state.half
+    alphas = np.broadcast_to(alpha, len(y))
+    for n in range(len(y)):
+        one = slice(n, n + 1)
+        site = Sites(tau[one], nu[one])
+        cavity_mean, cavity_variance = cavity(mean[one], covariance[n, one], site, alphas[one])
+        _, d1, d2 = likelihood.log_moment(y[one], cavity_mean, cavity_variance, alphas[one])
+        moved = site.toward(target(cavity_mean, cavity_variance, d1, d2, alphas[one]), step)
+        dtau, dnu = (moved.tau - site.tau)[0], (moved.nu - site.nu)[0]
+        tau[one], nu[one] = moved.tau, moved.nu
+
+        growth = 1 + dtau * covariance[n, n]
+        if not growth > 0:
+            raise ImproperCavityError(f"the new site of datum {n} leaves no proper posterior; take a smaller step")
+        column = covariance[:, n].copy()
+        mean += column * ((dnu - dtau * mean[n]) / growth)
+        covariance -= np.outer(column, column * (dtau / growth))
+    return Sites(tau, nu)
+
+
+def _fixed_point_gradient(kernel, X, K, state):
+    """dF/dK = ½(γγᵀ − β) with β = (K + τ⁻¹)⁻¹ and γ = β ν/τ = ν − βKν; what the sites do cancels at the fixed point.
+
+    Source: rasmussen2006 eq. (5.27); :eq:`ep-gradient`.
+    """
+    root, nu = np.sqrt(state.sites.tau), state.sites.nu
+    half = solve_lower(state.L, np.asfortranarray(np.diag(root)))
+    beta = half.T @ half
+    gamma = nu - beta @ (K @ nu)
+    gradient, _ = kernel.vjp(X, X, 0.5 * (np.outer(gamma, gamma) - beta))
+    return gradient
+
+
+def _posterior(kernel, X, sites, jitter):
+    """The posterior that these sites make, on the basis with Z = X; source: :eq:`gp-posterior`.
+
+    With L Lᵀ = K + δI the jitter δ is part of the noise: K + 1/τ = L Lᵀ + (1/τ − δ). The features of X are the columns
+    of Lᵀ, each site has the noise 1/τ − δ, and prediction has no trace of δ.
+    """
+    basis = Basis.build(kernel, X, jitter)
+    delta = basis.jitter * kernel.diagonal(X).mean()
+    # a noise below 2δ cannot be told from the jitter and is left as it is
+    kept = np.where(delta * sites.tau < 0.5, 1 - delta * sites.tau, 1.0)
+    C, _ = safe_cholesky(np.eye(len(X)) + basis.L.T @ (basis.L * (sites.tau / kept)[:, None]), name="I + Lᵀ τ L")
+    mean = solve_lower(C, solve_lower(C, basis.L.T @ (sites.nu / kept)), transposed=True)
+    return Posterior(basis, mean, C)
