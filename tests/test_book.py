@@ -73,10 +73,10 @@ def test_style_sheets_load_nothing_from_another_site(site):
 
 def test_scripts_and_fonts_are_part_of_the_site(site):
     for path in ["mathjax/tex-mml-chtml.js", "ipywidgets/embed-amd.js", "ipywidgets/require.js",
-                 "ipywidgets/requirejs-config.js"]:
+                 "ipywidgets/configuration.js"]:
         assert (site / "_static" / path).stat().st_size > 50
     assert len(list((site / "_static/mathjax").rglob("*.woff"))) > 20
-    assert len(list((site / "_static/npm").glob("*.woff2"))) >= 3
+    assert len(list((site / "_static/npm").rglob("*.woff2"))) >= 3
 
 
 def test_links_within_the_site_lead_somewhere(site, html, name):

@@ -94,7 +94,7 @@ def configuration():
 def build():
     """Run Jupyter Book on everything; False when it gave a warning."""
     config = BUILD / "config.yml"
-    config.write_text(yaml.safe_dump(configuration()))
+    config.write_text(yaml.safe_dump(configuration(), sort_keys=False))
     jupyter_book = Path(sys.executable).with_name("jupyter-book")
     options = ["-W", "-n", "--keep-going", "--all", "--quiet", "--config", config, "--toc", ROOT / "_toc.yml"]
     return subprocess.run([jupyter_book, "build", ROOT, *options]).returncode == 0

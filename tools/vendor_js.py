@@ -15,8 +15,18 @@ MODULES = ROOT / "node_modules"
 VENDOR = ROOT / "_vendor"
 STATIC = VENDOR / "_static"      # where pages look for their scripts
 
-# require.js reads its settings from a global of this name; the html-manager resolves its fonts against baseUrl
-REQUIREJS_CONFIG = 'window.require = { baseUrl: new URL("../npm/", document.currentScript.src).href };\n'
+# Loaded first on pages with widgets.
+CONFIGURATION = """\
+// require.js takes its settings from this; the widgets' html-manager looks for its fonts below baseUrl
+window.require = { baseUrl: new URL("../npm/", document.currentScript.src).href };
+
+// the html-manager asks MathJax as in version 2 to set the mathematics in a widget; pass that on to version 3
+window.addEventListener("load", () => {
+  if (window.MathJax) {
+    MathJax.Hub = { Queue: (task) => MathJax.startup?.promise.then(() => MathJax.typesetPromise([task[2]])) };
+  }
+});
+"""
 
 
 def main():
@@ -49,14 +59,14 @@ def npm(*arguments):
 
 def copy_widgets():
     """require.js and the widgets' html-manager, with the fonts that it loads."""
-    scripts, fonts = STATIC / "ipywidgets", STATIC / "npm"
+    scripts, fonts = STATIC / "ipywidgets", STATIC / "npm/@jupyter-widgets/html-manager/dist"
     scripts.mkdir(parents=True)
-    fonts.mkdir()
+    fonts.mkdir(parents=True)
     manager = MODULES / "@jupyter-widgets/html-manager/dist"
-    (scripts / "requirejs-config.js").write_text(REQUIREJS_CONFIG)
+    (scripts / "configuration.js").write_text(CONFIGURATION)
     shutil.copy(MODULES / "requirejs/require.js", scripts)
     shutil.copy(manager / "embed-amd.js", scripts)
-    for font in [*manager.glob("*.woff"), *manager.glob("*.woff2")]:
+    for font in manager.glob("*.woff*"):
         shutil.copy(font, fonts)
 
 
