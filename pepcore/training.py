@@ -111,7 +111,7 @@ def fit(
     if unknown:
         raise ValueError(f'optimise names "kernel", "noise" and "Z"; got {sorted(unknown)} as well.')
     rng = np.random.default_rng(seed)
-    spread = np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
+    spread = _spread(X)
     kernel = kernel if kernel is not None else default_kernel(X, y)
     noise = check_positive(noise, "noise") if noise is not None else 0.1 * _variance(y)
     if "alpha" in accepted:
@@ -151,7 +151,7 @@ def fit(
 
 def default_kernel(X, y):
     """Squared exponential with variance var(y) and lengthscales √D times the spread of each input."""
-    spread = np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
+    spread = _spread(X)
     return SquaredExponential(_variance(y), spread * np.sqrt(X.shape[1]))
 
 
@@ -175,7 +175,7 @@ def choose_pseudo_inputs(X, M, how="kmeans", seed=0):
         return subset
     if how != "kmeans":
         raise ValueError(f'Z must be "kmeans", "subset" or an (M, D) array; got {how!r}.')
-    spread = np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
+    spread = _spread(X)
     sample = X if len(X) <= KMEANS_ROWS else X[rng.choice(len(X), KMEANS_ROWS, replace=False)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # an emptied cluster keeps its last centre, which is as good a start
@@ -201,8 +201,13 @@ def _scatter(start, Z, X, spread, rng):
     return other
 
 
+def _spread(X):
+    """Standard deviation of each input, 1 for a constant one (where rounding can leave a deviation of 1e-17)."""
+    return np.where(np.ptp(X, axis=0) > 0, X.std(axis=0), 1.0)
+
+
 def _variance(y):
-    return float(y.var()) if y.var() > 0 else 1.0
+    return float(y.var()) if np.ptp(y) > 0 else 1.0
 
 
 class _Search:
