@@ -4,4 +4,20 @@
 works on those. Begin with `power_ep.regression`, `exact.infer` or `training.fit`.
 """
 
+from pepcore import datasets, exact, metrics, power_ep, training
+from pepcore.kernels import Matern52, SquaredExponential, Sum
+from pepcore.likelihoods import Gaussian, Probit
+
 __version__ = "0.1.0"
+__all__ = [
+    "Gaussian",
+    "Matern52",
+    "Probit",
+    "SquaredExponential",
+    "Sum",
+    "datasets",
+    "exact",
+    "metrics",
+    "power_ep",
+    "training",
+]

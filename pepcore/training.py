@@ -5,9 +5,7 @@ import warnings
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.cluster.vq import kmeans2
 from scipy.linalg import LinAlgError
-from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits
 
 from pepcore import power_ep
@@ -175,6 +173,8 @@ def choose_pseudo_inputs(X, M, how="kmeans", seed=0):
         return subset
     if how != "kmeans":
         raise ValueError(f'Z must be "kmeans", "subset" or an (M, D) array; got {how!r}.')
+    from scipy.cluster.vq import kmeans2  # imported on demand: it would slow down `import pepcore`
+
     spread = _spread(X)
     sample = X if len(X) <= KMEANS_ROWS else X[rng.choice(len(X), KMEANS_ROWS, replace=False)]
     with warnings.catch_warnings():
@@ -232,6 +232,8 @@ class _Search:
 
     def run(self, start):
         """One start; updates `best_values`, `converged` and `message` when it ends above what was found before."""
+        from scipy.optimize import minimize  # imported on demand: it would slow down `import pepcore`
+
         before = self.best
         self.current = start
         point = self._pack(start)
