@@ -8,10 +8,11 @@ A section is a title underlined with dashes. Each entry begins a line, a continu
     Z : (M, D) pseudo-inputs
     jitter : float              relative to the kernel's variance
 
-A paragraph that begins with "Source:" ends the sections.
+A paragraph that begins with "Source:" ends the sections. Keys of references.bib become citations.
 """
 
 import re
+from pathlib import Path
 
 SECTION = re.compile(r"(Parameters|Attributes|Returns|Yields|Raises|Warns)$")
 ENTRY = re.compile(r"(?P<name>[^:`]+?) : (?P<text>.*)$")                        # "jitter : float"
@@ -24,7 +25,9 @@ def as_field_lists(lines):
 
     def close():
         if section:
-            result.extend(["", f":{section}:", *(f"    * {_bullet(*entry)}" for entry in entries), ""])
+            texts = [_text(*entry) for entry in entries]
+            mark = "" if len(texts) == 1 and not entries[0][0] else "* "
+            result.extend(["", f":{section}:", *(f"    {mark}{text}" for text in texts), ""])
 
     for i, line in enumerate(lines):
         if SECTION.match(line) and i + 1 < len(lines) and re.match(r"-{3,}$", lines[i + 1]):
@@ -41,7 +44,7 @@ def as_field_lists(lines):
             if head or not entries:
                 entries.append([*(head or ("", line.strip())), ""])
             else:
-                entries[-1][2] += " " + line.strip()
+                entries[-1][2] += (" " if entries[-1][2] or not line.startswith(" ") else " – ") + line.strip()
     close()
     return result
 
@@ -52,19 +55,25 @@ def _head(section, line):
     return match and (match["name"].strip(), match["text"].strip())
 
 
-def _bullet(name, text, more):
+def _text(name, text, more):
     """One entry as one line."""
-    parts = [re.sub(r"\s{2,}", " – ", text), more.strip()]
-    return " – ".join(part for part in [f"``{name}``" if name else "", *parts] if part)
+    text = re.sub(r"\s{2,}", " – ", text + more)
+    return (f"``{name}`` – " if name else "") + text.removeprefix(" – ")
 
 
-def escape_bars(line):
-    """|x| is an absolute value or a determinant, not a substitution of reStructuredText."""
-    return re.sub(r"(`+).*?\1|\|", lambda match: match[0] if match[1] else r"\|", line)
+BIBLIOGRAPHY = Path(__file__).resolve().parent.parent / "references.bib"
+KEYS = "|".join(re.findall(r"@\w+\{(\w+),", BIBLIOGRAPHY.read_text(encoding="utf-8")))
+QUOTED_BAR_OR_KEY = re.compile(rf"(?P<quoted>(`+).*?\2)|(?P<bar>\|)|\b(?P<key>{KEYS})\b")
+
+
+def as_text(line):
+    """Keys of the bibliography become citations; |x| is a determinant, not reStructuredText's substitution."""
+    return QUOTED_BAR_OR_KEY.sub(
+        lambda match: match["quoted"] or (r"\|" if match["bar"] else f":cite:`{match['key']}`"), line)
 
 
 def process(app, what, name, obj, options, lines):
-    lines[:] = [escape_bars(line) for line in as_field_lists(lines)]
+    lines[:] = [as_text(line) for line in as_field_lists(lines)]
 
 
 def setup(app):
