@@ -172,8 +172,8 @@ def ringnorm(seed=0, N=7400, D=20):
 def waveform(seed=0, N=1000):
     """Three classes of noisy waves in 21 points: each row mixes two of three triangles at a random ratio.
 
-    With h₁ᵢ = max(6 − |i − 11|, 0), h₂ᵢ = h₁ of i − 4 and h₃ᵢ = h₁ of i + 4, a row is u h + (1 − u) h' plus unit noise,
-    u uniform, and the pair (h, h') is (h₂, h₃), (h₁, h₃) or (h₁, h₂): the order of the stored draw, `load("waveform")`.
+    With h₁(i) = ``max(6 − |i − 11|, 0)``, h₂(i) = h₁(i − 4) and h₃(i) = h₁(i + 4), a row is u h + (1 − u) h' plus unit
+    noise, u uniform, and the pair (h, h') is (h₂, h₃), (h₁, h₃) or (h₁, h₂), as in the stored draw `load("waveform")`.
 
     Returns
     -------
@@ -191,7 +191,7 @@ def waveform(seed=0, N=1000):
     return Dataset("waveform", f + rng.normal(size=(N, 21)), y.astype(float), "multiclass", truth={"f": f})
 
 
-def stream(seed=0, rows=5_000_000, block=10_000, D=8, noise=0.1, lengthscale=2.0, features=256):
+def stream(seed=0, rows=5_000_000, block=10_000, D=8, noise=0.1, lengthscale=2.0, features=128):
     """Regression data too many to hold: an iterator of blocks of one and the same random function.
 
     The function is a sum of `features` random cosines, close to a draw of a GP with a squared exponential kernel of
