@@ -62,7 +62,7 @@ def show_status(options):
     print(f"{study.id}: {study.title}\n{progress_of(study)}; {seconds:.0f} s of work")
     for row in rows:
         if row["error"]:
-            inputs = ", ".join(f"{name} = {row[name]}" for name in study.runs()[0])
+            inputs = ", ".join(f"{name} = {row[name]}" for name in study.inputs)
             print(f"failed: {inputs}: {row['error']}")
     return 0
 

@@ -140,7 +140,7 @@ def pseudo_inputs(ax, Z, label="pseudo-inputs", y=0.035):
     Z = np.ravel(Z)
     return ax.plot(Z, np.full(len(Z), y), linestyle="none", marker="^", markersize=7, color=colours["pseudo"],
                    markeredgecolor=CARD, markeredgewidth=0.8, transform=ax.get_xaxis_transform(), label=label,
-                   zorder=5, clip_on=False)[0]
+                   zorder=5)[0]
 
 
 def alpha_colourbar(fig, ax, label="power α", ends=("0 · VFE", "½", "1 · EP"), **options):
