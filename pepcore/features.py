@@ -49,7 +49,7 @@ class Basis:
 
         A is in Fortran order: the features of one datum lie next to each other.
 
-        Source: DESIGN section 2; :eq:`gp-feature-map`.
+        Source: :eq:`gp-feature-map`.
         """
         A = np.empty((len(X), len(self.Z))).T
         h = np.empty(len(X))
@@ -106,7 +106,7 @@ def feature_map(kernel, Z, X, jitter=1e-6, stream=False):
     -------
     Features
 
-    Source: DESIGN section 2; :eq:`gp-feature-map`.
+    Source: :eq:`gp-feature-map`.
     """
     basis = Basis.build(kernel, Z, jitter)
     A, h = (None, None) if stream else basis.features(X)
@@ -130,7 +130,7 @@ def pull_back(features, dA, dh):
     -------
     dict with the kernel's parameters and "Z" (M, D), in natural units
 
-    Source: DESIGN section 2; :eq:`gp-pull-back`.
+    Source: :eq:`gp-pull-back`.
     """
     M, N = len(features.basis.Z), len(features.X)
     if np.shape(dA) != (M, N) or np.shape(dh) != (N,):

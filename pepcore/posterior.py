@@ -19,7 +19,7 @@ class Posterior:
     mean : (M,), m
     precision_cholesky : (M, M) lower triangular C with C Cᵀ = V⁻¹
 
-    Source: DESIGN section 2; :eq:`gp-posterior`, :eq:`gp-predict-sparse`.
+    Source: :eq:`gp-posterior`, :eq:`gp-predict-sparse`.
     """
 
     basis: Basis

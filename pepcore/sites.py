@@ -24,7 +24,7 @@ class Sites:
     tau : (N,) precisions, in units of 1/f²
     nu : (N,) precision-means, in units of 1/f
 
-    Source: DESIGN section 2; bui2017 eqs (64) and (77) with τ = 1/v_n and ν = g_n/v_n; :eq:`ep-site`.
+    Source: bui2017 eqs (64) and (77) with τ = 1/v_n and ν = g_n/v_n; :eq:`ep-site`.
     """
 
     tau: np.ndarray
@@ -40,7 +40,7 @@ class Sites:
 
         At α = 0 it is a natural-gradient step of length ε on the variational bound.
 
-        Source: DESIGN section 2; :eq:`ep-damping`, :eq:`pep-step`.
+        Source: :eq:`ep-damping`, :eq:`pep-step`.
         """
         return Sites(
             (1 - step) * self.tau + step * target.tau,
@@ -76,7 +76,7 @@ def cavity(mean, variance, sites, alpha):
     ImproperCavityError
         If some c_n <= 0; the caller should go back and take a smaller step.
 
-    Source: DESIGN section 2; bui2017 eq. (19) and (123); :eq:`ep-cavity`, :eq:`pep-cavity`.
+    Source: bui2017 eqs (19) and (123); :eq:`ep-cavity`, :eq:`pep-cavity`.
     """
     kept = 1 - alpha * sites.tau * variance
     if not np.all(kept > 0):
@@ -103,7 +103,7 @@ def target(cavity_mean, cavity_variance, d1, d2, alpha):
     -------
     Sites of N data
 
-    Source: DESIGN section 2; bui2017 eqs (63) and (74); :eq:`pep-target`.
+    Source: bui2017 eqs (63) and (74); :eq:`pep-target`.
     """
     # the tilted variance over the cavity's, > 0 since the variance of any distribution is
     shrinkage = 1 + alpha * d2 * cavity_variance
@@ -126,7 +126,7 @@ def site_energy(mean, variance, sites, alpha):
     -------
     (N,), in nats; at alpha = 0 it is ½τ(s + μ²) − νμ, minus the expectation of the log site
 
-    Source: DESIGN section 2; bui2017 eqs (21) and (126); :eq:`pep-energy`.
+    Source: bui2017 eqs (21) and (126); :eq:`pep-energy`.
     """
     tau, nu = sites.tau, sites.nu
     removed = alpha * tau * variance
