@@ -19,6 +19,7 @@ from pepcore.sites import ImproperCavityError, Sites, cavity, site_energy, targe
 from pepcore.validation import check_alpha, check_inputs, check_positive, check_targets
 
 SMALLEST_STEP = 1e-3
+STEP_GROWTH = 1.1  # after a sweep that went well: with 1 some hard problems took twice as many sweeps
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +128,8 @@ def infer(
     method : "parallel" or "sequential"
         Update all sites from one posterior, or the posterior after every site. Both have the same fixed points.
     step : float
-        Damped step in (0, 1]. It is halved when a cavity becomes improper or the sites move more than the sweep before.
+        Longest damped step, in (0, 1]. It is halved when a cavity becomes improper or the sites move more than in the
+        sweep before, and recovers by 10 % a sweep when all goes well.
     tolerance : float
         Converged when no site moves by more: max over data of |τ* − τ| s and |ν* − ν| √s, s the posterior variance.
     max_sweeps : int
@@ -158,13 +160,13 @@ def infer(
     K = kernel(X)
     evaluate = partial(_evaluate, K, y, likelihood, alpha)
     propose = _parallel if method == "parallel" else partial(_sequential, K, y, likelihood, alpha)
-    state, history = evaluate(Sites.flat(len(y))), []
+    state, history, largest = evaluate(Sites.flat(len(y))), [], step
     for sweep in range(max_sweeps + 1):
         history.append({"log_evidence": state.log_evidence, "change": state.change, "step": step})
         converged = state.change <= tolerance
         if converged or sweep == max_sweeps or step < SMALLEST_STEP:
             break
-        state, step = _advance(state, propose, evaluate, step)
+        state, step = _advance(state, propose, evaluate, step, largest)
     if not converged:
         warnings.warn(
             f"EP has not converged after {sweep} sweeps (change {state.change:.2g}, tolerance {tolerance:.2g}, "
@@ -212,7 +214,7 @@ def _evaluate(K, y, likelihood, alpha, sites):
     return _State(sites, L, half, mean, variance, float(log_evidence), goal, float(change))
 
 
-def _advance(state, propose, evaluate, step):
+def _advance(state, propose, evaluate, step, largest):
     """The state after one sweep and the step for the next; a sweep to an improper cavity is retried at half step."""
     while step >= SMALLEST_STEP:
         try:
@@ -220,7 +222,7 @@ def _advance(state, propose, evaluate, step):
         except ImproperCavityError:
             step /= 2
             continue
-        return new, step / 2 if new.change > state.change else step
+        return new, step / 2 if new.change > state.change else min(STEP_GROWTH * step, largest)
     return state, step
 
 

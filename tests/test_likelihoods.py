@@ -1,0 +1,247 @@
+"""Tilted moments against adaptive quadrature, finite differences, closed forms, and each other."""
+
+import inspect
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.integrate import quad
+from scipy.special import expit, log_ndtr, ndtr
+
+from pepcore.likelihoods import Gaussian, Likelihood, Probit
+from pepcore.quadrature import quadrature_log_moment
+
+ALPHAS = [0.0, 1e-6, 0.1, 0.5, 1.0]
+POSITIONS = np.array([-40.0, -12.0, -5.0, -2.0, -0.3, 0.0, 1.0, 3.0, 8.0, 40.0])  # of the mean, in standard deviations
+
+
+@dataclass(frozen=True)
+class Logit(Likelihood):
+    """What a reader would write for a new likelihood."""
+
+    def derivatives(self, y, f):
+        p = expit(y * f)
+        return -np.logaddexp(0, -y * f), y * (1 - p), -p * (1 - p)
+
+    def predict(self, mean, variance):
+        return np.exp(self.log_predictive(np.ones_like(mean), mean, variance))
+
+    def validate(self, y):
+        return Probit().validate(y)
+
+
+def adaptive_moments(log_p, slope, bend, mean, variance, alpha):
+    """l, d1, d2 by QUADPACK on the log-concave tilted density, from functions of one float."""
+    sd = np.sqrt(variance)
+
+    def exponent(f):
+        return alpha * log_p(f) - 0.5 * ((f - mean) / sd) ** 2
+
+    low, high = sorted([mean, mean + alpha * variance * slope(mean)])  # the mode lies between these
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        uphill = alpha * slope(middle) > (middle - mean) / variance
+        low, high = (middle, high) if uphill else (low, middle)
+    mode = 0.5 * (low + high)
+    peak = exponent(mode)
+
+    def edge(side):
+        near, far = 0.0, 12 * sd
+        for _ in range(60):
+            middle = 0.5 * (near + far)
+            near, far = (middle, far) if exponent(mode + side * middle) > peak - 60 else (near, middle)
+        return mode + side * far
+
+    left, right = edge(-1), edge(1)
+    inner = [p for p in (-8.0, -2.0, 0.0, 2.0, 8.0, mode - 2 * sd, mode, mode + 2 * sd) if left < p < right]
+    corners = [left, *sorted(inner), right]
+
+    def integral(g):
+        return sum(quad(g, a, b, epsabs=0, epsrel=1e-11, limit=200)[0] for a, b in zip(corners, corners[1:]))
+
+    total = integral(lambda f: np.exp(exponent(f) - peak))
+    expect = lambda g: integral(lambda f: np.exp(exponent(f) - peak) * g(f)) / total
+    d1 = expect(slope)
+    d2 = expect(bend) + alpha * expect(lambda f: (slope(f) - d1) ** 2)
+    if alpha == 0:
+        l = expect(log_p)
+    elif alpha < 1e-3:  # log(total) alone would keep no digits
+        normal = lambda f: np.exp(-0.5 * ((f - mean) / sd) ** 2) / (sd * np.sqrt(2 * np.pi))
+        l = np.log1p(integral(lambda f: normal(f) * np.expm1(alpha * log_p(f)))) / alpha
+    else:
+        l = (peak + np.log(total / (sd * np.sqrt(2 * np.pi)))) / alpha
+    return l, d1, d2
+
+
+def probit_functions():
+    """log Φ and its derivatives in plain floats, with the asymptotic series of Φ/φ in the far tail."""
+
+    def hazard(z):
+        if z < -30:
+            x2 = z * z
+            return -z / (1 - 1 / x2 + 3 / x2**2 - 15 / x2**3 + 105 / x2**4)
+        return np.exp(-0.5 * z * z - 0.5 * np.log(2 * np.pi) - log_ndtr(z))
+
+    def bend(z):
+        if z < -30:  # -(h² + z h) with h + z expanded, which would cancel
+            x2 = z * z
+            return -(1 - 1 / x2 + 6 / x2**2 - 50 / x2**3)
+        return -hazard(z) * (hazard(z) + z)
+
+    return log_ndtr, hazard, bend
+
+
+def relative_errors(found, expected):
+    """max |found − expected|/(|expected| + 1e-3) for each of l, d1, d2."""
+    return np.max(np.abs(np.array(found) - expected) / (np.abs(expected) + 1e-3), axis=1)
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize("variance", [1e-6, 1e-2, 1.0, 10.0])
+def test_probit_moments_far_into_the_tails(alpha, variance):
+    means = POSITIONS * np.sqrt(variance)
+    expected = np.array([adaptive_moments(*probit_functions(), m, variance, alpha) for m in means]).T
+    found = Probit().log_moment(np.ones(len(means)), means, np.full(len(means), variance), alpha)
+    assert np.all(relative_errors(found, expected) < [1e-10, 1e-9, 1e-8])
+    mirrored = Probit().log_moment(-np.ones(len(means)), -means, np.full(len(means), variance), alpha)
+    np.testing.assert_allclose(mirrored, np.array([[1], [-1], [1]]) * found, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize("variance", [100.0, 1e4])
+def test_probit_moments_where_the_likelihood_is_a_cliff(alpha, variance):
+    means = POSITIONS * np.sqrt(variance)
+    expected = np.array([adaptive_moments(*probit_functions(), m, variance, alpha) for m in means]).T
+    found = Probit().log_moment(np.ones(len(means)), means, np.full(len(means), variance), alpha)
+    assert np.all(relative_errors(found, expected) < [1e-8, 1e-8, 1e-6])
+
+
+def test_probit_closed_form_agrees_with_quadrature():
+    rng = np.random.default_rng(0)
+    y, mean, variance = rng.choice([-1.0, 1.0], 500), 6 * rng.normal(size=500), 10 ** rng.uniform(-4, 2, 500)
+    closed = Probit().log_moment(y, mean, variance, 1.0)
+    numeric = quadrature_log_moment(Probit().derivatives, y, mean, variance, 1.0)
+    assert np.all(relative_errors(numeric, np.array(closed)) < 1e-9)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.3, 0.7, 1.0])
+@pytest.mark.parametrize("likelihood", [Probit(), Logit(), Gaussian(0.3)], ids=lambda x: type(x).__name__)
+def test_derivatives_are_those_of_l(likelihood, alpha):
+    rng = np.random.default_rng(1)
+    y, mean, variance = rng.choice([-1.0, 1.0], 100), 3 * rng.normal(size=100), rng.uniform(0.1, 5, 100)
+    step = 1e-3
+    values = [np.array(likelihood.log_moment(y, mean + k * step, variance, alpha)) for k in (-2, -1, 0, 1, 2)]
+    slope = (values[0] - 8 * values[1] + 8 * values[3] - values[4]) / (12 * step)  # error of order step⁴
+    np.testing.assert_allclose(values[2][1], slope[0], rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(values[2][2], slope[1], rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize("alpha", [0.2, 1.0])
+@pytest.mark.parametrize("likelihood", [Probit(), Logit(), Gaussian(0.3)], ids=lambda x: type(x).__name__)
+def test_derivative_in_the_variance(likelihood, alpha):
+    """The heat equation in terms of l: ∂l/∂v = ½(d2 + α d1²), on which the gradient of the energy rests."""
+    y, mean = np.array([1.0, -1.0, 1.0]), np.array([-2.0, 0.3, 1.5])
+    variance, step = np.array([0.3, 1.0, 4.0]), 1e-4
+    up, down = (likelihood.log_moment(y, mean, variance + s, alpha)[0] for s in (step, -step))
+    _, d1, d2 = likelihood.log_moment(y, mean, variance, alpha)
+    np.testing.assert_allclose((up - down) / (2 * step), 0.5 * (d2 + alpha * d1**2), rtol=1e-6)
+
+
+@pytest.mark.parametrize("likelihood", [Probit(), Logit(), Gaussian(0.3)], ids=lambda x: type(x).__name__)
+def test_continuous_at_zero_and_at_one(likelihood):
+    rng = np.random.default_rng(2)
+    y, mean, variance = rng.choice([-1.0, 1.0], 300), 4 * rng.normal(size=300), 10 ** rng.uniform(-4, 2, 300)
+    moments = lambda alpha: np.array(likelihood.log_moment(y, mean, variance, alpha))
+    assert np.all(relative_errors(moments(1e-12), moments(0.0)) < 1e-8)
+    assert relative_errors(moments(1e-13), moments(0.0))[0] < 1e-10
+    assert np.all(relative_errors(moments(1 - 1e-12), moments(1.0)) < 1e-8)
+
+
+def test_l_grows_with_alpha():
+    """Jensen: (1/α) log E[p^α] cannot fall with α, from E[log p] at 0 to log E[p] at 1."""
+    y, mean, variance = np.ones(50), np.linspace(-6, 6, 50), np.full(50, 2.0)
+    l = np.array([Probit().log_moment(y, mean, variance, a)[0] for a in np.linspace(0, 1, 21)])
+    assert np.all(np.diff(l, axis=0) > 0)
+
+
+@given(
+    mean=st.floats(-100, 100),
+    variance=st.floats(-6, 4).map(lambda e: 10.0**e),
+    alpha=st.one_of(st.floats(0, 1), st.sampled_from([0.0, 1.0])),
+    y=st.sampled_from([-1.0, 1.0]),
+)
+def test_probit_moments_describe_a_distribution(mean, variance, alpha, y):
+    """l is between log p at the worst and 0, it falls and bends as a log-concave function must."""
+    l, d1, d2 = (float(m[0]) for m in Probit().log_moment(np.array([y]), np.array([mean]), variance, alpha))
+    assert np.isfinite([l, d1, d2]).all()
+    assert l <= 0
+    assert y * d1 >= 0
+    assert -1 - 1e-9 <= d2 <= 1e-12
+    assert 1 + alpha * d2 * variance > 0  # the tilted variance
+
+
+def test_private_powers_equal_one_by_one():
+    rng = np.random.default_rng(3)
+    y, mean, variance = rng.choice([-1.0, 1.0], 40), 3 * rng.normal(size=40), rng.uniform(0.1, 50, 40)
+    alpha = rng.choice([0.0, 0.3, 0.9, 1.0], 40)
+    for likelihood in (Probit(), Gaussian(0.2)):
+        together = np.array(likelihood.log_moment(y, mean, variance, alpha))
+        for n in range(40):
+            alone = np.array(likelihood.log_moment(y[n : n + 1], mean[n : n + 1], variance[n : n + 1], float(alpha[n])))
+            np.testing.assert_allclose(together[:, n], alone[:, 0], rtol=1e-13)
+
+
+def test_gaussian_closed_form_against_quadrature():
+    rng = np.random.default_rng(4)
+    y, mean, variance = rng.normal(size=60), 2 * rng.normal(size=60), 10 ** rng.uniform(-3, 1, 60)
+    likelihood = Gaussian(0.4)
+    for alpha in (0.0, 1e-9, 0.4, 1.0):
+        numeric = quadrature_log_moment(likelihood.derivatives, y, mean, variance, alpha, centre=y)
+        assert np.all(relative_errors(numeric, np.array(likelihood.log_moment(y, mean, variance, alpha))) < 1e-9)
+
+
+def test_a_new_likelihood_is_short():
+    """Logit above is what the protocol promises: about ten lines, and its moments are right."""
+    assert len(inspect.getsource(Logit).strip().splitlines()) <= 14
+    log_p, slope = lambda f: -np.logaddexp(0, -f), lambda f: expit(-f)
+    bend = lambda f: -expit(f) * expit(-f)
+    for alpha in (0.0, 0.5, 1.0):
+        expected = np.array([[v] for v in adaptive_moments(log_p, slope, bend, -3.0, 9.0, alpha)])
+        assert np.all(relative_errors(Logit().log_moment(np.ones(1), np.array([-3.0]), 9.0, alpha), expected) < 1e-10)
+
+
+def test_predictions():
+    mean, variance = np.array([-1.0, 0.0, 2.0]), np.array([0.5, 1.0, 3.0])
+    p = Probit().predict(mean, variance)
+    np.testing.assert_allclose(p, ndtr(mean / np.sqrt(1 + variance)), rtol=1e-14)
+    draws = mean + np.sqrt(variance) * np.random.default_rng(5).normal(size=(200_000, 3))
+    np.testing.assert_allclose(p, ndtr(draws).mean(axis=0), atol=4e-3)
+    np.testing.assert_allclose(np.exp(Probit().log_predictive(np.ones(3), mean, variance)), p, rtol=1e-13)
+    np.testing.assert_allclose(np.exp(Probit().log_predictive(-np.ones(3), mean, variance)), 1 - p, rtol=1e-12)
+    np.testing.assert_array_equal(Gaussian(0.3).predict(mean, variance), [mean, variance + 0.3])
+    expected = -0.5 * np.log(2 * np.pi * (variance + 0.3)) - 0.5 * (1 - mean) ** 2 / (variance + 0.3)
+    np.testing.assert_allclose(Gaussian(0.3).log_predictive(np.ones(3), mean, variance), expected, rtol=1e-13)
+
+
+def test_log_density_integrates_to_one():
+    f = np.linspace(-30, 30, 41)
+    for likelihood in (Probit(), Logit()):
+        np.testing.assert_allclose(sum(np.exp(likelihood.log_density(y, f)) for y in (-1.0, 1.0)), 1.0, rtol=1e-12)
+    y = np.linspace(-8, 8, 4001)
+    assert np.trapezoid(np.exp(Gaussian(0.5).log_density(y, 0.7)), y) == pytest.approx(1.0, abs=1e-10)
+
+
+def test_wrong_labels_say_how_to_mend_them():
+    with pytest.raises(ValueError, match=r"values 0, 1, .*2 \* y - 1"):
+        Probit().validate(np.array([0, 1, 1]))
+    with pytest.raises(ValueError, match=r"1, 2, 3.*np\.where"):
+        Probit().validate(np.array([1, 2, 3]))
+    with pytest.raises(ValueError, match="real numbers"):
+        Probit().validate(np.array(["a", "b"]))
+    with pytest.raises(ValueError, match="NaN"):
+        Gaussian().validate(np.array([1.0, np.nan]))
+    with pytest.raises(ValueError, match="noise"):
+        Gaussian(0.0)
+    np.testing.assert_array_equal(Probit().validate([-1, 1]), [-1.0, 1.0])
