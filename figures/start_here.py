@@ -73,6 +73,13 @@ def curve(model, data, size=200):
     return xs, y.mean() + y.std() * mean, y.var() * variance
 
 
+def band_ends(model, data):
+    """Standard deviation of a new observation where 2 % and 98 % of the inputs lie to the left, in the source's units."""
+    x, _ = raw(data)
+    xs, _, variance = curve(model, data)
+    return np.sqrt(np.interp(np.percentile(x, [2, 98]), xs, variance))
+
+
 def draw_fit(ax, model, data):
     """The data, the prediction with two standard deviations, and the pseudo-inputs."""
     x, y = raw(data)
@@ -120,9 +127,9 @@ def describe(models, alpha, data="nuclei"):
     """The frame of `draw_dial` in words and numbers."""
     x, _ = raw(data)
     model = models[alpha]
-    xs, _, variance = curve(model, data)
-    low, high = np.sqrt(np.interp(np.percentile(x, [2, 98]), xs, variance))
-    inside = np.sum((model.Z[:, 0] * x.std() + x.mean() > xs[0]) & (model.Z[:, 0] * x.std() + x.mean() < xs[-1]))
+    low, high = band_ends(model, data)
+    places = x.mean() + x.std() * model.Z[:, 0]
+    inside = np.sum((places > x.min()) & (places < x.max()))
     _, _, _, x_label, y_label = PROBLEMS[data]
     return (f"{style.alpha_label(alpha)}: {y_label} against {x_label} for {len(x)} tumours, with the prediction and its "
             f"band of two standard deviations, which is {2 * low:.2f} up and down at the left and {2 * high:.2f} at the "

@@ -46,6 +46,8 @@ RC = {
     "figure.dpi": 120,
     "savefig.dpi": 120,
     "figure.constrained_layout.use": True,
+    "figure.constrained_layout.h_pad": 0.09,     # inches between the drawing and the edge of the card
+    "figure.constrained_layout.w_pad": 0.09,
     "font.family": "DejaVu Sans",       # comes with matplotlib: the same letters on every machine
     "mathtext.fontset": "dejavusans",
     "font.size": 13.5,                  # on a phone a 7 inch figure is 350 pixels wide, and these letters 9 pixels
