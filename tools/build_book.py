@@ -7,6 +7,7 @@ away when `pepcore/`, `figures/`, the exercises or the lock have changed.
 Set BOOK_REPOSITORY to the address of the book's public repository for links to it and buttons that launch Binder.
 """
 
+import contextlib
 import hashlib
 import os
 import platform
@@ -75,8 +76,23 @@ def execute():
         return
     print("executing", ", ".join(Path(record.uri).name for record in uncached), flush=True)
     started = time.perf_counter()
-    done = load_executor("local-parallel", cache).run_and_cache(timeout=configuration()["execute"]["timeout"])
+    with errors_to(BUILD / "execution.log"):
+        done = load_executor("local-parallel", cache).run_and_cache(timeout=configuration()["execute"]["timeout"])
     print(f"executed {len(done.succeeded)} of {len(uncached)} in {time.perf_counter() - started:.0f} s", flush=True)
+
+
+@contextlib.contextmanager
+def errors_to(path):
+    """Collect in a file what kernels write to stderr. Jupyter Book reports by itself the chapters that failed."""
+    sys.stderr.flush()
+    terminal = os.dup(2)
+    with path.open("w") as log:
+        os.dup2(log.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(terminal, 2)
+        os.close(terminal)
 
 
 def configuration():
