@@ -15,7 +15,7 @@ from pepcore.features import Basis
 from pepcore.gaussian import log_determinant, safe_cholesky, solve_lower
 from pepcore.likelihoods import Gaussian, Likelihood
 from pepcore.posterior import Posterior
-from pepcore.sites import ImproperCavityError, Sites, cavity, site_energy, target
+from pepcore.sites import ImproperCavityError, Sites, cavity, log1p_ratio, target
 from pepcore.validation import check_alpha, check_inputs, check_positive, check_targets
 
 SMALLEST_STEP = 1e-3
@@ -82,9 +82,7 @@ def regression(kernel, X, y, noise=0.1, jitter=1e-10):
     Raises
     ------
     ValueError
-        For wrong shapes, NaN, a noise that is not positive.
-    NotPositiveDefiniteError
-        If the kernel matrix cannot be factorised even with a jitter of 1e-2.
+        For wrong shapes, NaN, a noise that is not positive; NotPositiveDefiniteError if no jitter up to 1e-2 helps.
 
     Source: rasmussen2006 algorithm 2.1 and eq. (5.9); :eq:`gp-evidence`, :eq:`gp-evidence-gradient`, :eq:`gp-predict`.
     """
@@ -175,7 +173,7 @@ def infer(
             stacklevel=2,
         )
     posterior = _posterior(kernel, X, state.sites, jitter)
-    gradient = partial(_fixed_point_gradient, kernel, X, K, state)
+    gradient = partial(_fixed_point_gradient, kernel, X, state)
     return ExactFit(state.log_evidence, posterior, likelihood, alpha, state.sites, converged, sweep, history, gradient)
 
 
@@ -185,6 +183,7 @@ class _State(NamedTuple):
     sites: Sites
     L: np.ndarray  # (N, N), L Lᵀ = B = I + √τ K √τ
     half: np.ndarray  # (N, N), L⁻¹ √τ K, so that Σ = K − halfᵀ half
+    gamma: np.ndarray  # (N,), γ = ν − τμ = K⁻¹μ
     mean: np.ndarray  # (N,), μ = Σν
     variance: np.ndarray  # (N,), s = diag Σ
     log_evidence: float
@@ -193,25 +192,42 @@ class _State(NamedTuple):
 
 
 def _evaluate(K, y, likelihood, alpha, sites):
-    """Posterior, evidence and targets for given sites; source: rasmussen2006 eqs (3.66)-(3.68), :eq:`ep-evidence`."""
+    """Posterior, evidence and targets for given sites.
+
+    The evidence is −½ log|B| − ½ μᵀγ + Σ (l − log(c)/(2α) + ½ α γ² s\\) with γ = ν − τμ. It equals −½ log|B| + ½ νᵀΣν +
+    Σ (l + site_energy), without the terms ν²/τ that cancel there and take all digits along when sites are sharp.
+
+    Source: rasmussen2006 section 3.6.3; :eq:`ep-evidence`, :eq:`pep-energy`.
+    """
     if not np.all(sites.tau >= 0):
         raise ImproperCavityError("a site has a negative precision: the likelihood is not log-concave there")
     root = np.sqrt(sites.tau)
     L, _ = safe_cholesky(np.eye(len(K)) + root[:, None] * K * root, name="I + √τ K √τ")
-    half = solve_lower(L, np.array(root[:, None] * K, order="F"))
-    mean = K @ sites.nu - half.T @ (half @ sites.nu)
-    variance = np.diag(K) - np.einsum("mn,mn->n", half, half)
-
+    gamma, mean, variance, half = _marginals(K, sites, root, L)
     cavity_mean, cavity_variance = cavity(mean, variance, sites, alpha)
     l, d1, d2 = likelihood.log_moment(y, cavity_mean, cavity_variance, alpha)
     goal = target(cavity_mean, cavity_variance, d1, d2, alpha)
-    local = l + site_energy(mean, variance, sites, alpha)
-    log_evidence = -0.5 * log_determinant(L) + 0.5 * sites.nu @ mean + local.sum()
-    change = max(
-        np.max(np.abs(goal.tau - sites.tau) * variance),
-        np.max(np.abs(goal.nu - sites.nu) * np.sqrt(variance)),
-    )
-    return _State(sites, L, half, mean, variance, float(log_evidence), goal, float(change))
+
+    removed = sites.tau * variance
+    local = l + 0.5 * removed * log1p_ratio(-alpha * removed) + 0.5 * alpha * gamma**2 * cavity_variance
+    log_evidence = -0.5 * log_determinant(L) - 0.5 * mean @ gamma + local.sum()
+    change_tau, change_nu = np.abs(goal.tau - sites.tau) * variance, np.abs(goal.nu - sites.nu) * np.sqrt(variance)
+    change = max(change_tau.max(), change_nu.max())
+    return _State(sites, L, half, gamma, mean, variance, float(log_evidence), goal, float(change))
+
+
+def _marginals(K, sites, root, L):
+    """γ = ν − τμ, μ = Kγ, s = diag Σ, and half = L⁻¹ √τ K, each by the form that does not cancel at its site's τ."""
+    sharp = sites.tau * np.diag(K) > 1
+    half = solve_lower(L, np.array(root[:, None] * K, order="F"))
+    half_inverse = solve_lower(L, np.eye(len(K), order="F"))
+    vague_nu = np.where(sharp, 0.0, sites.nu)
+    pull = np.where(sharp, sites.nu, 0.0) / np.where(sharp, root, 1.0) - root * (K @ vague_nu)
+    gamma = vague_nu + root * (half_inverse.T @ (half_inverse @ pull))  # both halves of (I + τK)⁻¹ν
+    # s = k − k√τ B⁻¹ √τk where the site is vague, and (1 − (B⁻¹)_nn)/τ where it is sharp
+    vague_variance = np.diag(K) - np.einsum("mn,mn->n", half, half)
+    sharp_variance = (1 - np.einsum("mn,mn->n", half_inverse, half_inverse)) / np.where(sharp, sites.tau, 1.0)
+    return gamma, K @ gamma, np.where(sharp, sharp_variance, vague_variance), half
 
 
 def _advance(state, propose, evaluate, step, largest):
@@ -257,16 +273,14 @@ def _sequential(K, y, likelihood, alpha, state, step):
     return Sites(tau, nu)
 
 
-def _fixed_point_gradient(kernel, X, K, state):
-    """dF/dK = ½(γγᵀ − β) with β = (K + τ⁻¹)⁻¹ and γ = β ν/τ = ν − βKν; what the sites do cancels at the fixed point.
+def _fixed_point_gradient(kernel, X, state):
+    """dF/dK = ½(γγᵀ − β) with β = (K + τ⁻¹)⁻¹ and γ = K⁻¹μ; what the sites do cancels at the fixed point.
 
     Source: rasmussen2006 eq. (5.27); :eq:`ep-gradient`.
     """
-    root, nu = np.sqrt(state.sites.tau), state.sites.nu
-    half = solve_lower(state.L, np.asfortranarray(np.diag(root)))
-    beta = half.T @ half
-    gamma = nu - beta @ (K @ nu)
-    gradient, _ = kernel.vjp(X, X, 0.5 * (np.outer(gamma, gamma) - beta))
+    half = solve_lower(state.L, np.asfortranarray(np.diag(np.sqrt(state.sites.tau))))
+    dK = 0.5 * (np.outer(state.gamma, state.gamma) - half.T @ half)
+    gradient, _ = kernel.vjp(X, X, dK)
     return gradient
 
 

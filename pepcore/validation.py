@@ -36,6 +36,8 @@ def check_finite(array, name):
     """Raise ValueError if `array` (any shape) holds a NaN or an infinity; return it otherwise."""
     bad = ~np.isfinite(array)
     if bad.any():
+        if array.ndim == 0:
+            raise ValueError(f"{name} = {array} is NaN or infinite, expected a finite number")
         first = tuple(int(i) for i in np.argwhere(bad)[0])
         raise ValueError(
             f"{name} holds {int(bad.sum())} value(s) that are NaN or infinite, the first at index "

@@ -15,6 +15,7 @@ from scipy.special import log_ndtr, ndtr
 from pepcore import exact
 from pepcore.kernels import Matern52, SquaredExponential
 from pepcore.likelihoods import Gaussian, Probit
+from pepcore.sites import cavity, site_energy
 
 KERNELS = {
     "se": SquaredExponential(1.3, [0.8, 1.2]),
@@ -185,6 +186,36 @@ def test_private_powers_that_are_equal_are_one_power():
     one = exact.infer(KERNELS["se"], X, y, Probit(), 0.4)
     many = exact.infer(KERNELS["se"], X, y, Probit(), np.full(len(y), 0.4))
     assert many.log_evidence == pytest.approx(one.log_evidence, rel=1e-13)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.3, 1.0])
+def test_evidence_is_the_sum_of_log_normalisers(alpha):
+    """G(q) − G(p) + Σ (l + site_energy) with plain inverses, at sites that are no fixed point."""
+    X, y, _ = labelled_problem()
+    kernel = KERNELS["se"]
+    with pytest.warns(RuntimeWarning):
+        fit = exact.infer(kernel, X, y, Probit(), alpha, step=0.7, max_sweeps=2)
+    K, sites = kernel(X) + 1e-13 * np.eye(len(y)), fit.sites
+    covariance = np.linalg.inv(np.linalg.inv(K) + np.diag(sites.tau))
+    mean, variance = covariance @ sites.nu, np.diag(covariance)
+    l, _, _ = Probit().log_moment(y, *cavity(mean, variance, sites, alpha), alpha)
+    log_normalisers = 0.5 * (np.linalg.slogdet(covariance)[1] - np.linalg.slogdet(K)[1] + sites.nu @ mean)
+    expected = log_normalisers + (l + site_energy(mean, variance, sites, alpha)).sum()
+    assert fit.log_evidence == pytest.approx(expected, rel=1e-7)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("noise", [1e-4, 1e-8, 1e-12])
+def test_sharp_sites_cost_no_digits(noise, alpha):
+    """With nearly noise-free data the terms of the evidence are of the size y²/noise, and they must cancel on paper."""
+    X, y, _ = regression_problem()
+    kernel = SquaredExponential(1.0, 0.3)
+    expected = exact.regression(kernel, X, y, noise).log_evidence
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        found = exact.infer(kernel, X, y, Gaussian(noise), alpha).log_evidence
+    # at α = 1 the moments themselves, 1 + d2 s\, keep only noise/variance of their digits
+    assert found == pytest.approx(expected, rel=1e-10 if alpha < 1 else 1e-10 + 1e-15 / noise)
 
 
 def direct_bound(kernel, X, y):

@@ -109,6 +109,7 @@ def test_probit_derivatives_in_the_far_tail(z):
     assert bend[0] == pytest.approx(-(x + rest) * rest, rel=1e-11)
 
 
+@pytest.mark.filterwarnings("ignore:The occurrence of roundoff")  # QUADPACK, at a variance of 1e-6
 @pytest.mark.parametrize("alpha", ALPHAS)
 @pytest.mark.parametrize("variance", [1e-6, 1e-2, 1.0, 10.0])
 def test_probit_moments_far_into_the_tails(alpha, variance):
