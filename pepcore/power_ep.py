@@ -17,7 +17,7 @@ from pepcore.features import feature_map, pull_back, pull_back_blocks, row_block
 from pepcore.gaussian import inverse_lower, log_determinant, multiply_lower, safe_cholesky, solve_lower
 from pepcore.likelihoods import Gaussian
 from pepcore.posterior import Posterior
-from pepcore.sites import Sites
+from pepcore.sites import Sites, log1p_ratio
 from pepcore.validation import check_alpha, check_inputs, check_positive, check_targets
 
 
@@ -161,9 +161,7 @@ def _solve(blocks, y, noise, alpha):
 
 def _penalty(h, noise, alpha):
     """Σ (1 − α)/(2α) log(1 + α h/noise), which is Σ h/(2 noise) at α = 0; source: :eq:`sr-evidence`."""
-    x = alpha * h / noise
-    ratio = np.where(x > 0, np.log1p(x) / np.where(x > 0, x, 1.0), 1.0)
-    return ((1 - alpha) * ratio * h).sum() / (2 * noise)
+    return ((1 - alpha) * log1p_ratio(alpha * h / noise) * h).sum() / (2 * noise)
 
 
 def _residual_derivative(total, d, alpha):
