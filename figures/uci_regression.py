@@ -6,6 +6,7 @@ standard 90:10 splits, with inputs and targets standardised on the training rows
 
 import numpy as np
 import pandas as pd
+from matplotlib.ticker import LogLocator
 
 from figures import style
 from pepcore import datasets, metrics, training
@@ -87,7 +88,8 @@ def draw_pairs(fig, results):
                 ax.set(xscale="log", yscale="log")
             ax.set_title(f"{wins(results, metric, upper, lower):.0f} % below", fontsize=11.5)
             style.label(ax, x=f"{title}, {names[lower]}", y=f"{names[upper]}")
-    axes[0, 0].legend(markerscale=2, handletextpad=0.1, labelspacing=0.2, fontsize=11)
+    fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=len(DATA), markerscale=2.5,
+               handletextpad=0.1)
 
 
 def draw_ranks(fig, results):
@@ -109,10 +111,12 @@ def draw_curves(fig, results, metric):
         for alpha, values in mean.iterrows():
             ax.plot(values.index, values, color=style.alpha_colour(alpha), marker=".", lw=1.5)
         ax.set(xscale="log")
-        ax.set_xticks(SIZES[::2], [str(M) for M in SIZES[::2]], minor=False)
-        ax.minorticks_off()
+        ax.set_xticks([5, 20, 100], ["5", "", "100"])
         if metric == "smse":
             ax.set(yscale="log")
+            ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            ax.yaxis.set_major_formatter("{x:g}")
+        ax.minorticks_off()
         style.label(ax, x="M", title=data)
     fig.axes[0].set_ylabel(METRICS[metric])
     style.alpha_colourbar(fig, fig.axes)
