@@ -1,9 +1,9 @@
 """Checkers of the exercises in the chapter "EP, step by step"."""
 
 import numpy as np
+from exercises import as_array, as_function, as_number, checker, close
 from scipy.special import log_ndtr, ndtr
 
-from exercises import as_array, as_function, as_number, checker, close
 from pepcore import exact
 from pepcore.kernels import SquaredExponential
 from pepcore.likelihoods import Probit
@@ -34,7 +34,8 @@ def mixture(answer):
 @checker("ep-2-step")
 def step_likelihood(answer):
     function = as_function(answer)
-    y, mean, variance = np.array([1.0, -1.0, 1.0, -1.0]), np.array([0.4, 0.9, -1.3, -0.2]), np.array([0.5, 2.0, 1.0, 3.0])
+    y, variance = np.array([1.0, -1.0, 1.0, -1.0]), np.array([0.5, 2.0, 1.0, 3.0])
+    mean = np.array([0.4, 0.9, -1.3, -0.2])
     result = function(y, mean, variance)
     if not isinstance(result, tuple | list) or len(result) != 3:
         return "The function should return three things: log Z, d1 and d2."
@@ -107,17 +108,18 @@ def leave_one_out(answer):
     if close(result, log_ndtr(y * mean / np.sqrt(1 + variance)), rtol=1e-5):
         return "That uses the posterior, which has already seen the label. Take the cavity."
     if close(result, log_ndtr(y * cavity_mean)) or close(result, log_ndtr(y * cavity_mean / np.sqrt(cavity_variance))):
-        return "The cavity is right; the label still has its own unit noise on top of the cavity's variance: sqrt(1 + s)."
+        return "The cavity is right; the label has unit noise of its own on top of the cavity's variance: sqrt(1 + s)."
     if close(result, log_ndtr(cavity_mean / np.sqrt(1 + cavity_variance))):
         return "That is log P(y = +1); for a label y it needs a factor y inside."
     if not close(result, right):
-        return "Not the leave-one-out log probabilities: cavity mean and variance first, then log Phi(y m / sqrt(1 + v))."
+        return "Not the leave-one-out log probabilities: first the cavity's mean and variance, then log Z."
 
 
 @checker("ep-5-step")
 def largest_step(answer):
     function = as_function(answer)
-    cases = [np.array([-1.5, 0.3, 0.7]), np.array([-0.5 + 2j, -0.5 - 2j, 0.2]), np.array([0.5, 0.2]), np.array([0.9 + 1j, 0.9 - 1j, -2.0])]
+    cases = [[-1.5, 0.3, 0.7], [-0.5 + 2j, -0.5 - 2j, 0.2], [0.5, 0.2], [0.9 + 1j, 0.9 - 1j, -2.0]]
+    cases = [np.array(case) for case in cases]
     right = [np.min(2 * (1 - case).real / abs(1 - case) ** 2) for case in cases]
     values = [as_number(function(case)) for case in cases]
     if close(values[0], 1 / (1 + 1.5)):
@@ -158,7 +160,7 @@ def alike_map(answer):
     if close(result[::-1], right(*settings, others=6)):
         return "Those are the right numbers the wrong way round: tau first, then nu."
     if not close(result, right(*settings, others=6)):
-        return "Not the new site. Cavity precision 1/v + (N-1) tau, cavity mean (N-1) nu over that; then d1, d2 and (ep-site)."
+        return "Not the new site. The cavity has precision 1/v + (N-1) tau and mean (N-1) nu over that; then d1, d2."
 
 
 @checker("ep-7-modes")
@@ -168,7 +170,7 @@ def two_humps(answer):
     if close(value, both, rtol=1e-3):
         return None
     if close(value, 2 * one, rtol=1e-3):
-        return "Adding the logarithms multiplies the evidences. The humps are pieces of one integral: add the evidences."
+        return "Adding logarithms multiplies the evidences. The humps are pieces of one integral: add the evidences."
     if close(value, one, rtol=1e-3):
         return "That is one hump's evidence (or the average of two equal ones). The integral contains both."
     if close(value, wide, rtol=1e-3):
@@ -197,12 +199,13 @@ def _fixed_point(factors, grid, shifts, sweeps=2000, step=0.2):
     tau, nu = 0.1 * np.abs(shifts), shifts.astype(float)
     for _ in range(sweeps):
         precision, shift = prior + tau.sum() - tau, nu.sum() - nu
-        cavities = np.exp(shift[:, None] * grid - 0.5 * precision[:, None] * grid**2 - log_integral(shift, precision)[:, None])
-        tilted = factors * cavities * dx
+        height = log_integral(shift, precision)
+        log_cavity = np.outer(shift, grid) - 0.5 * np.outer(precision, grid**2) - height[:, None]
+        tilted = factors * np.exp(log_cavity) * dx
         Z = tilted.sum(axis=1)
         mean = tilted @ grid / Z
         variance = np.einsum("ng,ng->n", tilted, (grid - mean[:, None]) ** 2) / Z
         whole = log_integral(nu.sum(), prior + tau.sum())
-        log_Z = whole - log_integral(0.0, prior) + np.sum(np.log(Z) + log_integral(shift, precision) - whole)
+        log_Z = whole - log_integral(0.0, prior) + np.sum(np.log(Z) + height - whole)
         tau, nu = tau + step * (1 / variance - precision - tau), nu + step * (mean / variance - shift - nu)
     return float(log_Z)
