@@ -63,4 +63,4 @@ def _diagonal(ax, x, y):
     ax.plot(limits, limits, color=style.colours["grid"], lw=1.5)
     ax.plot(x, y, "o", ms=5, color=style.colours["exact"], alpha=0.8, markeredgewidth=0)
     ax.set(xlim=limits, ylim=limits)
-    ax.locator_params(nbins=4)
+    ax.locator_params(nbins=3)

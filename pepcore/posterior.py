@@ -76,7 +76,7 @@ class Posterior:
     def bui(self):
         """γ = L⁻ᵀm (M,) and β = L⁻ᵀ(I − V)L⁻¹ (M, M): mean = k_uᵀγ, variance = k − k_uᵀβk_u.
 
-        Source: bui2017 eq. (21); :eq:`gp-clothes`.
+        Source: bui2017 eqs (54) and (55); :eq:`gp-clothes`.
         """
         m, V = self.whitened()
         gamma = solve_lower(self.basis.L, m, transposed=True)
