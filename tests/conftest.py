@@ -22,6 +22,16 @@ def pytest_configure(config):
     settings.load_profile("book")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config, items):
+    """Cells that nbval collects count as tests of the book; asking for nbval and finding no cell is an error."""
+    cells = [item for item in items if item.path.suffix == ".ipynb"]
+    for cell in cells:
+        cell.add_marker("book")
+    if config.getoption("nbval", False) and not cells:
+        raise pytest.UsageError("--nbval was given, but no cell of a notebook was found")
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item, call):
     report = yield

@@ -143,6 +143,7 @@ def test_every_slider_moves_its_picture_by_keyboard_and_by_mouse(visit):
 def look(box, slider):
     """What a reader sees: the slider's reading, the visible frame's description, and the frame itself."""
     frames = box.locator("img.slider-frame:visible")
+    frames.first.wait_for()
     assert frames.count() == 1, "exactly one frame is shown"
     assert frames.first.evaluate("image => image.complete && image.naturalWidth > 0")
     return (slider.locator(".widget-readout").inner_text(), frames.first.get_attribute("alt"),

@@ -73,7 +73,8 @@ def copy_widgets():
 def copy_mathjax():
     """MathJax 3 with TeX and MathML input, CommonHTML output and its fonts."""
     source, target = MODULES / "mathjax/es5", STATIC / "mathjax"
-    shutil.copytree(source / "output/chtml", target / "output/chtml")
+    for folder in ["output/chtml", "input/tex/extensions"]:      # fonts, and commands that are loaded when a page uses them
+        shutil.copytree(source / folder, target / folder)
     shutil.copy(source / "tex-mml-chtml.js", target)
     shutil.copy(source / "output/chtml.js", target / "output")
 
