@@ -6,6 +6,7 @@ import numpy as np
 
 from pepcore.features import Basis
 from pepcore.gaussian import log_determinant, safe_cholesky, solve_lower
+from pepcore.threads import one_blas_thread
 from pepcore.validation import check_inputs
 
 
@@ -26,6 +27,7 @@ class Posterior:
     mean: np.ndarray
     precision_cholesky: np.ndarray
 
+    @one_blas_thread
     def predict(self, Xs):
         """Mean (S,) and variance (S,) of the latent f at Xs (S, D).
 

@@ -18,6 +18,7 @@ from pepcore.gaussian import inverse_lower, log_determinant, multiply_lower, saf
 from pepcore.likelihoods import Gaussian
 from pepcore.posterior import Posterior
 from pepcore.sites import Sites, log1p_ratio
+from pepcore.threads import one_blas_thread
 from pepcore.validation import check_alpha, check_inputs, check_positive, check_targets
 
 
@@ -48,6 +49,7 @@ class RegressionFit:
     _gradient: Callable = field(repr=False)
 
     @cached_property
+    @one_blas_thread
     def gradient(self):
         return self._gradient()
 
@@ -57,6 +59,7 @@ class RegressionFit:
         return self.likelihood.predict(mean, variance) if noise else (mean, variance)
 
 
+@one_blas_thread
 def regression(kernel, Z, X, y, noise=0.1, alpha=0.5, blocks=None, jitter=1e-6, stream=False):
     """Sparse GP regression by Power EP, in closed form, for any power in [0, 1].
 
