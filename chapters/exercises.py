@@ -16,6 +16,7 @@ A checker looks at an answer and returns None when it is right, or one sentence 
 
 import difflib
 import importlib
+import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -57,7 +58,7 @@ def check(name, answer):
     ValueError when there is no such exercise; the message lists names that look like it.
     """
     feedback = _feedback(_find(name), answer)
-    print(f"Correct. ({name})" if feedback is None else f"Not yet: {feedback}")
+    print(f"Correct. ({name})" if feedback is None else textwrap.fill(f"Not yet: {feedback}", 88))
     return feedback is None
 
 

@@ -266,6 +266,26 @@ def test_bui_9(regression):
     assert agree(log_tilted + np.log(before) - np.log(after), truth)
 
 
+# csato2002 ------------------------------------------------------------------------------------------------------------
+
+
+def test_csa_1():
+    """The site with its height: the ratio of the density after and before one probit factor, both normalised."""
+    m, v = 0.3, 1.4
+    log_tilted = lambda mean: np.log(quad(lambda f: norm.cdf(f) * norm.pdf(f, mean, np.sqrt(v)), -15, 15, epsabs=1e-14)[0])
+    step = 1e-2
+    values = np.array([log_tilted(m + k * step) for k in (-3, -2, -1, 0, 1, 2, 3)])
+    q = values @ [-1, 9, -45, 0, 45, -9, 1] / (60 * step)
+    r = values @ [2, -27, 270, -490, 270, -27, 2] / (180 * step**2)
+
+    u = np.linspace(-4, 4, 9)
+    truth = norm.pdf(u, m + v * q, np.sqrt(v + v**2 * r)) / norm.pdf(u, m, np.sqrt(v))
+    a, precision = m - q / r, -r / (1 + r * v)
+    printed = (1 + r * v) ** -0.5 * np.exp(-0.5 * precision * (u - a) ** 2)
+    assert differ(printed, truth)
+    assert agree(printed * np.exp(-(q**2) / (2 * r)), truth)
+
+
 # villacampa2017 -------------------------------------------------------------------------------------------------------
 
 
@@ -379,4 +399,4 @@ def test_every_entry_of_the_page_has_a_test_and_the_other_way_round():
     tested = {name.removeprefix("test_").replace("_", "-") for name in globals()
               if re.fullmatch(r"test_[a-z]{3}_\d+", name)}
     assert on_the_page == tested
-    assert len(tested) >= 15
+    assert len(tested) >= 16
