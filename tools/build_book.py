@@ -4,7 +4,8 @@ Nothing is done when no source has changed since the last good build. The output
 cached; Jupyter Book notices a changed cell, but not a change in what the cells import, so the cache is thrown
 away when `pepcore/`, `figures/`, the exercises or the lock have changed.
 
-Set BOOK_REPOSITORY to the address of the book's public repository for links to it and buttons that launch Binder.
+Set BOOK_REPOSITORY to the address of the book's public repository (on GitHub, GitLab or Bitbucket) for links to it and
+buttons that launch Binder.
 """
 
 import contextlib
@@ -30,9 +31,9 @@ IMPORTED = ["pepcore", "figures", "chapters/exercises.py", "chapters/checks", "r
 SOURCES = [*IMPORTED, "chapters", "tools", "_static", "_config.yml", "_toc.yml", "references.bib", "package-lock.json"]
 
 
-def fingerprint(names):
-    """A hash of the files and folders of these names, of the Python that runs, and of the repository's address."""
-    digest = hashlib.sha256(f"{platform.python_version()} {os.environ.get('BOOK_REPOSITORY', '')}".encode())
+def fingerprint(names, setting=""):
+    """A hash of the files and folders of these names, of the Python that runs, and of a setting."""
+    digest = hashlib.sha256(f"{platform.python_version()} {setting}".encode())
     for path in sorted({path for name in names for path in files(ROOT / name)}):
         digest.update(f"\0{path.relative_to(ROOT)}\0".encode() + path.read_bytes())
     return digest.hexdigest()
@@ -45,9 +46,14 @@ def files(path):
     return [p for p in paths if p.is_file() and not hidden.intersection([*p.parts, p.suffix])]
 
 
+def site_fingerprint():
+    """What the site would be built from now."""
+    return fingerprint(SOURCES, os.environ.get("BOOK_REPOSITORY", ""))
+
+
 def is_current():
     """Whether the site stands and was built from the sources as they are now."""
-    return STAMP.exists() and STAMP.read_text() == fingerprint(SOURCES)
+    return STAMP.exists() and STAMP.read_text() == site_fingerprint()
 
 
 def pages():
@@ -127,7 +133,7 @@ def main():
             shutil.rmtree(CACHE, ignore_errors=True)
             CACHE_STAMP.write_text(computed_with)
         shutil.rmtree(SITE, ignore_errors=True)
-        built_from = fingerprint(SOURCES)
+        built_from = site_fingerprint()
         execute()
         if not build():
             sys.exit("The book was not built: mend what the messages above name, then run `make book` again.")
