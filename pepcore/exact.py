@@ -4,7 +4,6 @@ These are the references that everything sparse is held against: O(N³) time, O(
 The matrix that is factorised is B = I + √τ K √τ, whose eigenvalues are at least 1 however singular K is.
 """
 
-import warnings
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import NamedTuple
@@ -16,10 +15,8 @@ from pepcore.gaussian import log_determinant, safe_cholesky, solve_lower
 from pepcore.likelihoods import Gaussian, Likelihood
 from pepcore.posterior import Posterior
 from pepcore.sites import ImproperCavityError, Sites, cavity, log1p_ratio, target
+from pepcore.sweeps import parallel, run_sweeps
 from pepcore.validation import check_alpha, check_inputs, check_positive, check_targets
-
-SMALLEST_STEP = 1e-3
-STEP_GROWTH = 1.1  # after a sweep that went well: with 1 some hard problems took twice as many sweeps
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,32 +146,17 @@ def infer(
     X = check_inputs(X)
     y = likelihood.validate(check_targets(y, len(X)))
     alpha = check_alpha(alpha, size=len(X))
-    tolerance, step = check_positive(tolerance, "tolerance"), check_positive(step, "step")
-    if step > 1:
-        raise ValueError(f"step = {step} must be in (0, 1]; 1 is undamped, smaller values damp oscillations")
     if method not in ("parallel", "sequential"):
         raise ValueError(f"method = {method!r} is unknown; choose 'parallel' or 'sequential'")
 
     K = kernel(X)
     evaluate = partial(_evaluate, K, y, likelihood, alpha)
-    propose = _parallel if method == "parallel" else partial(_sequential, K, y, likelihood, alpha)
-    state, history, largest = evaluate(Sites.flat(len(y))), [], step
-    for sweep in range(max_sweeps + 1):
-        history.append({"log_evidence": state.log_evidence, "change": state.change, "step": step})
-        converged = state.change <= tolerance
-        if converged or sweep == max_sweeps or step < SMALLEST_STEP:
-            break
-        state, step = _advance(state, propose, evaluate, step, largest)
-    if not converged:
-        warnings.warn(
-            f"EP has not converged after {sweep} sweeps (change {state.change:.2g}, tolerance {tolerance:.2g}, "
-            f"step {step:.2g}); give a smaller step or more sweeps, and look at fit.history",
-            RuntimeWarning,
-            stacklevel=2,
-        )
+    propose = parallel if method == "parallel" else partial(_sequential, K, y, likelihood, alpha)
+    state, history, converged = run_sweeps(evaluate, propose, Sites.flat(len(y)), step, tolerance, max_sweeps)
     posterior = _posterior(kernel, X, state.sites, jitter)
     gradient = partial(_fixed_point_gradient, kernel, X, state)
-    return ExactFit(state.log_evidence, posterior, likelihood, alpha, state.sites, converged, sweep, history, gradient)
+    sweeps = len(history) - 1
+    return ExactFit(state.log_evidence, posterior, likelihood, alpha, state.sites, converged, sweeps, history, gradient)
 
 
 class _State(NamedTuple):
@@ -228,23 +210,6 @@ def _marginals(K, sites, root, L):
     vague_variance = np.diag(K) - np.einsum("mn,mn->n", half, half)
     sharp_variance = (1 - np.einsum("mn,mn->n", half_inverse, half_inverse)) / np.where(sharp, sites.tau, 1.0)
     return gamma, K @ gamma, np.where(sharp, sharp_variance, vague_variance), half
-
-
-def _advance(state, propose, evaluate, step, largest):
-    """The state after one sweep and the step for the next; a sweep to an improper cavity is retried at half step."""
-    while step >= SMALLEST_STEP:
-        try:
-            new = evaluate(propose(state, step))
-        except ImproperCavityError:
-            step /= 2
-            continue
-        return new, step / 2 if new.change > state.change else min(STEP_GROWTH * step, largest)
-    return state, step
-
-
-def _parallel(state, step):
-    """All sites move, each from the same posterior."""
-    return state.sites.toward(state.target, step)
 
 
 def _sequential(K, y, likelihood, alpha, state, step):

@@ -1,4 +1,6 @@
-"""Sparse Power EP for regression: one closed form from VFE (alpha = 0) through Power EP to FITC (alpha = 1).
+"""Sparse Power EP: `regression` here in closed form, `infer` for other likelihoods from `pepcore.iterative`.
+
+Regression is one formula from VFE (alpha = 0) through Power EP to FITC (alpha = 1).
 
 With Gaussian noise every site is right after one sweep, and the fixed point is Bayesian linear regression on the
 features A in which datum n has the noise d_n = alpha_n h_n + noise. With blocks the residual variances h become
@@ -15,11 +17,14 @@ from scipy.linalg import blas, eigh
 
 from pepcore.features import feature_map, pull_back, pull_back_blocks, row_blocks
 from pepcore.gaussian import inverse_lower, log_determinant, multiply_lower, safe_cholesky, solve_lower
+from pepcore.iterative import infer
 from pepcore.likelihoods import Gaussian
 from pepcore.posterior import Posterior
 from pepcore.sites import Sites, log1p_ratio
 from pepcore.threads import one_blas_thread
 from pepcore.validation import check_alpha, check_inputs, check_positive, check_targets
+
+__all__ = ["RegressionFit", "infer", "regression"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,226 @@
+"""Sparse Power EP for any log-concave likelihood: the one update, iterated on the features (A, h).
+
+q(v) = N(m, V) with V⁻¹ = I + A diag(τ) Aᵀ. A sweep costs two passes over A, O(NM²), and keeps nothing larger than A.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import blas
+
+from pepcore.features import feature_map, pull_back_blocks
+from pepcore.gaussian import inverse_lower, log_determinant, multiply_lower, safe_cholesky, solve_lower
+from pepcore.likelihoods import Likelihood
+from pepcore.posterior import Posterior
+from pepcore.sites import ImproperCavityError, Sites, cavity, log1p_ratio, target
+from pepcore.sweeps import parallel, run_sweeps
+from pepcore.threads import one_blas_thread
+from pepcore.validation import as_real, check_alpha, check_finite, check_inputs, check_targets
+
+
+@dataclass(frozen=True, eq=False)
+class PowerEPFit:
+    """What `infer` returns.
+
+    Attributes
+    ----------
+    log_evidence : float
+        log Z_PEP in nats; at alpha = 0 the variational lower bound.
+    posterior : Posterior of the latent f
+    likelihood : the likelihood
+    alpha : float or (N,), as given
+    sites : Sites of the N data; hand them to the next `infer` for a warm start
+    converged : bool
+    sweeps : int
+    history : list of dict, before the first sweep and after each: "log_evidence", "change", "step"
+    jitter : float, the relative jitter that was used
+    gradient : dict
+        d log_evidence / d parameter in natural units: the kernel's keys and "Z" (M, D). Computed at first use; exact at
+        the fixed point, before it the gradient with the sites held still.
+    """
+
+    log_evidence: float
+    posterior: Posterior
+    likelihood: Likelihood
+    alpha: float | np.ndarray
+    sites: Sites
+    converged: bool
+    sweeps: int
+    history: list = field(repr=False)
+    jitter: float
+    _gradient: Callable = field(repr=False)
+
+    @cached_property
+    @one_blas_thread
+    def gradient(self):
+        return self._gradient()
+
+    def predict(self, Xs, noise=False):
+        """Mean (S,) and variance (S,) of the latent f at Xs (S, D); if `noise`, what the likelihood predicts of y."""
+        mean, variance = self.posterior.predict(Xs)
+        return self.likelihood.predict(mean, variance) if noise else (mean, variance)
+
+
+@one_blas_thread
+def infer(
+    kernel,
+    Z,
+    X,
+    y,
+    likelihood,
+    alpha=0.5,
+    sites=None,
+    step=1.0,
+    tolerance=1e-8,
+    max_sweeps=200,
+    jitter=1e-6,
+    stream=False,
+):
+    """Sparse Power EP for any log-concave likelihood and any power in [0, 1].
+
+    alpha = 1 is EP; alpha = 0 is variational inference by natural gradients, and log_evidence then a lower bound.
+
+    Parameters
+    ----------
+    kernel : kernel
+    Z : (M, D) pseudo-inputs
+    X : (N, D) inputs
+    y : (N,) targets, for Probit labels -1 and +1
+    likelihood : an object as in `pepcore.likelihoods`, for example Probit()
+    alpha : float, or (N,) for a private power per datum
+    sites : Sites to start from, for example those of a fit at nearby hyper-parameters; None starts from the prior
+    step : float
+        Longest damped step, in (0, 1]; it is halved where that is needed, see `pepcore.sweeps`.
+    tolerance : float
+        Converged when no site moves by more: max over data of |τ* − τ| s and |ν* − ν| √s, s the variance of aᵀv.
+    max_sweeps : int
+    jitter : float
+        Added to the diagonal of K_uu, relative to the kernel's variance; tenfold after a failed factorisation.
+    stream : bool
+        Recompute the features in each sweep in place of storing them: memory O(M² + N) in place of O(NM).
+
+    Returns
+    -------
+    PowerEPFit; if it is not converged, `converged` is False and a RuntimeWarning says so
+
+    Raises
+    ------
+    ValueError
+        For wrong shapes, NaN, a power outside [0, 1], labels the likelihood does not know, a step outside (0, 1].
+    ImproperCavityError
+        If the sites given to start from leave no proper cavity.
+
+    Source: bui2017 sections 3.3 and 3.5, appendices D to G; :eq:`pep-step`, :eq:`pep-energy`.
+    """
+    X = check_inputs(X, "X")
+    Z = check_inputs(Z, "Z", columns=X.shape[1])
+    y = likelihood.validate(check_targets(y, len(X)))
+    alpha = check_alpha(alpha, size=len(X))
+    features = feature_map(kernel, Z, X, jitter, stream)
+    evaluate = partial(_evaluate, features, y, likelihood, alpha)
+    state, history, converged = run_sweeps(evaluate, parallel, _check_sites(sites, len(X)), step, tolerance, max_sweeps)
+    return PowerEPFit(
+        state.log_evidence,
+        Posterior(features.basis, state.mean, state.precision_cholesky),
+        likelihood,
+        alpha,
+        state.sites,
+        converged,
+        len(history) - 1,
+        history,
+        features.basis.jitter,
+        partial(_gradient, features, state, alpha),
+    )
+
+
+class _State(NamedTuple):
+    """Everything that follows from the sites."""
+
+    sites: Sites
+    mean: np.ndarray  # (M,), m
+    precision_cholesky: np.ndarray  # (M, M), C Cᵀ = V⁻¹
+    cavity_mean: np.ndarray  # (N,), μ\ of aᵀv
+    kept: np.ndarray  # (N,), c = 1 − α τ s
+    d1: np.ndarray  # (N,), derivatives of l_α in the cavity mean
+    d2: np.ndarray  # (N,)
+    log_evidence: float
+    target: Sites
+    change: float
+
+
+def _evaluate(features, y, likelihood, alpha, sites):
+    """Posterior, evidence and targets for given sites.
+
+    The evidence is −½ log|V⁻¹| − ½ mᵀm + Σ (l − log(c)/(2α) + ½ α γ² s\\) with γ = ν − τμ: the energy of
+    :eq:`pep-energy` without the terms that would cancel in it, as bᵀm = mᵀm + Σ τμ².
+    """
+    if not np.all(sites.tau >= 0):
+        raise ImproperCavityError("a site has a negative precision: the likelihood is not log-concave there")
+    mean, C = _posterior(features, sites)
+    mu, s, h = _marginals(features, mean, C)
+    cavity_mean, cavity_variance = cavity(mu, s, sites, alpha)
+    l, d1, d2 = likelihood.log_moment(y, cavity_mean, h + cavity_variance, alpha)
+    goal = target(cavity_mean, cavity_variance, d1, d2, alpha)
+
+    removed, gamma = sites.tau * s, sites.nu - sites.tau * mu
+    local = l + 0.5 * removed * log1p_ratio(-alpha * removed) + 0.5 * alpha * gamma**2 * cavity_variance
+    log_evidence = float(-0.5 * log_determinant(C) - 0.5 * mean @ mean + local.sum())
+    change_tau, change_nu = np.abs(goal.tau - sites.tau) * s, np.abs(goal.nu - sites.nu) * np.sqrt(s)
+    change = float(max(change_tau.max(), change_nu.max()))
+    return _State(sites, mean, C, cavity_mean, 1 - alpha * removed, d1, d2, log_evidence, goal, change)
+
+
+def _posterior(features, sites):
+    """m (M,) and the Cholesky factor C (M, M) of V⁻¹ = I + A diag(τ) Aᵀ; source: :eq:`gp-posterior`."""
+    M = len(features.basis.Z)
+    precision, shift = np.eye(M, order="F"), np.zeros(M)
+    for rows, A, _ in features.blocks():
+        scaled = A * np.sqrt(sites.tau[rows])
+        precision = blas.dsyrk(1.0, scaled, beta=1.0, c=precision, lower=1, overwrite_c=1)
+        shift += A @ sites.nu[rows]
+    precision += np.tril(precision, -1).T  # dsyrk fills the lower triangle
+    C, _ = safe_cholesky(precision, name="I + A diag(tau) A'")
+    return solve_lower(C, solve_lower(C, shift), transposed=True), C
+
+
+def _marginals(features, mean, C):
+    """μ (N,) and s (N,), mean and variance of aᵀv under q, and h (N,)."""
+    C_inverse = inverse_lower(C)
+    mu, s, h = (np.empty(len(features.X)) for _ in range(3))
+    for rows, A, h_rows in features.blocks():
+        white = multiply_lower(C_inverse, np.array(A, order="F"))
+        mu[rows], s[rows], h[rows] = mean @ A, np.einsum("mn,mn->n", white, white), h_rows
+    return mu, s, h
+
+
+def _gradient(features, state, alpha):
+    """∂F/∂a = l' m\\ + (l'' + α l'²) V\\a and ∂F/∂h = ½ (l'' + α l'²), pulled back to kernel and Z.
+
+    m\\ = m + α (τ μ\\ − ν) V a and V\\a = V a/c; l' and l'' are the derivatives of l_α. What the sites do cancels at the
+    fixed point, and the prior of v does not depend on any parameter.
+    """
+    C_inverse, sites, mean = inverse_lower(state.precision_cholesky), state.sites, state.mean
+    curvature = state.d2 + alpha * state.d1**2
+    along_Va = state.d1 * alpha * (sites.tau * state.cavity_mean - sites.nu) + curvature / state.kept
+
+    def derivatives(rows, A, h):
+        white = multiply_lower(C_inverse, np.array(A, order="F"))
+        white *= along_Va[rows]
+        dA = multiply_lower(C_inverse, white, transposed=True)
+        return blas.dger(1.0, mean, state.d1[rows], a=dA, overwrite_a=1), 0.5 * curvature[rows]
+
+    return pull_back_blocks(features, derivatives)
+
+
+def _check_sites(sites, size):
+    if sites is None:
+        return Sites.flat(size)
+    tau, nu = (check_finite(as_real(value, f"sites.{name}"), f"sites.{name}") for name, value in vars(sites).items())
+    if tau.shape != (size,) or nu.shape != (size,):
+        raise ValueError(
+            f"sites hold {tau.shape} and {nu.shape} numbers, expected ({size},) each, one for each row of X."
+        )
+    return Sites(tau, nu)

@@ -1,0 +1,73 @@
+"""Repeat the one update until nothing moves, with a step that looks after itself."""
+
+import warnings
+
+from pepcore.sites import ImproperCavityError
+from pepcore.validation import check_positive
+
+SMALLEST_STEP = 1e-3
+STEP_GROWTH = 1.1  # after a sweep that went well: with 1 some hard problems took twice as many sweeps
+
+
+def run_sweeps(evaluate, propose, start, step, tolerance, max_sweeps):
+    """Sweep until no site moves by more than the tolerance.
+
+    The step is halved when a cavity becomes improper or the sites move more than in the sweep before, and recovers by
+    10 % a sweep when all goes well.
+
+    Parameters
+    ----------
+    evaluate : callable Sites -> state, which has `sites`, `target`, `change` and `log_evidence`
+        Raises ImproperCavityError where the sites leave no proper cavity.
+    propose : callable (state, step) -> Sites, one sweep; for example `parallel`
+    start : Sites
+    step : float in (0, 1], the longest step
+    tolerance : float, for `state.change`
+    max_sweeps : int
+
+    Returns
+    -------
+    state, the last one
+    history : list of dict, before the first sweep and after each: "log_evidence", "change", "step"
+    converged : bool; where it is False a RuntimeWarning says so
+
+    Raises
+    ------
+    ValueError
+        For a step outside (0, 1] or a tolerance that is not positive.
+    """
+    tolerance, step = check_positive(tolerance, "tolerance"), check_positive(step, "step")
+    if step > 1:
+        raise ValueError(f"step = {step} must be in (0, 1]; 1 is undamped, smaller values damp oscillations")
+    state, history, largest = evaluate(start), [], step
+    for sweep in range(max_sweeps + 1):
+        history.append({"log_evidence": state.log_evidence, "change": state.change, "step": step})
+        converged = state.change <= tolerance
+        if converged or sweep == max_sweeps or step < SMALLEST_STEP:
+            break
+        state, step = _advance(state, propose, evaluate, step, largest)
+    if not converged:
+        warnings.warn(
+            f"EP has not converged after {sweep} sweeps (change {state.change:.2g}, tolerance {tolerance:.2g}, "
+            f"step {step:.2g}); give a smaller step or more sweeps, and look at fit.history",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+    return state, history, converged
+
+
+def parallel(state, step):
+    """All sites move, each from the same posterior."""
+    return state.sites.toward(state.target, step)
+
+
+def _advance(state, propose, evaluate, step, largest):
+    """The state after one sweep and the step for the next; a sweep to an improper cavity is retried at half step."""
+    while step >= SMALLEST_STEP:
+        try:
+            new = evaluate(propose(state, step))
+        except ImproperCavityError:
+            step /= 2
+            continue
+        return new, step / 2 if new.change > state.change else min(STEP_GROWTH * step, largest)
+    return state, step

@@ -1,0 +1,168 @@
+"""Sparse Power EP by iteration, against closed forms, dense EP, other software and direct optimisation."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+
+from pepcore import exact, power_ep
+from pepcore.kernels import Matern52, SquaredExponential
+from pepcore.likelihoods import Gaussian, Probit
+from pepcore.sites import ImproperCavityError, Sites
+
+ALPHAS = [0.0, 0.01, 0.5, 1.0]
+each_alpha = pytest.mark.parametrize("alpha", ALPHAS)
+KERNEL = SquaredExponential(2.0, [0.9, 1.3])
+
+
+def problem(seed=0, N=40, M=8):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(N, 2))
+    y = np.where(np.sin(2 * X[:, 0]) + X[:, 1] + 0.5 * rng.normal(size=N) > 0, 1.0, -1.0)
+    return 1.5 * rng.normal(size=(M, 2)), X, y
+
+
+@each_alpha
+def test_gaussian_likelihood_needs_one_sweep_to_the_closed_form(alpha):
+    Z, X, _ = problem()
+    y = np.sin(X.sum(axis=1))
+    closed = power_ep.regression(KERNEL, Z, X, y, noise=0.3, alpha=alpha)
+    fit = power_ep.infer(KERNEL, Z, X, y, Gaussian(0.3), alpha=alpha)
+    assert fit.sweeps == 1
+    assert fit.log_evidence == pytest.approx(closed.log_evidence, rel=1e-10)
+    np.testing.assert_allclose(fit.sites.tau, closed.sites.tau, rtol=1e-10)
+    for key, value in fit.gradient.items():
+        np.testing.assert_allclose(value, closed.gradient[key], rtol=1e-8, atol=1e-8)
+
+
+@each_alpha
+def test_pseudo_inputs_at_the_data_give_dense_power_ep(alpha):
+    _, X, y = problem(1)
+    dense = exact.infer(KERNEL, X, y, Probit(), alpha=alpha, tolerance=1e-10)
+    fit = power_ep.infer(KERNEL, X, X, y, Probit(), alpha=alpha, tolerance=1e-10, jitter=1e-11)
+    assert fit.log_evidence == pytest.approx(dense.log_evidence, abs=1e-7)
+    Xs = np.random.default_rng(2).normal(size=(9, 2))
+    np.testing.assert_allclose(fit.predict(Xs, noise=True), dense.predict(Xs, noise=True), atol=1e-6)
+
+
+REFERENCE = Path(os.environ.get("PEPCORE_DATA", "missing")).parent / "reference" / "classification_small.npz"
+
+
+@pytest.mark.skipif(
+    not REFERENCE.is_file(), reason="reference values of other software are not at hand ($PEPCORE_DATA)"
+)
+@pytest.mark.parametrize("alpha", [1.0, 0.5, 0.2])
+def test_values_of_the_authors_code_are_met(alpha):
+    ref = np.load(REFERENCE)
+    kernel, name = SquaredExponential(float(ref["s2"]), ref["ls"]), f"authors_pep_{alpha}_gh60__"
+    jitter = 1e-6 / kernel.variance  # theirs is absolute
+    fit = power_ep.infer(kernel, ref["Z"], ref["X"], ref["y_pm1"][:, 0], Probit(), alpha=alpha, jitter=jitter)
+    assert fit.log_evidence == pytest.approx(float(ref[name + "energy_seq"]), rel=1e-7)
+    mean, variance = fit.predict(ref["Xs"])
+    np.testing.assert_allclose(mean, np.ravel(ref[name + "mean_f"]), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(variance, np.ravel(ref[name + "var_f"]), rtol=1e-5)
+
+
+def test_alpha_zero_is_the_maximum_of_the_variational_bound():
+    """Against L-BFGS over m and a Cholesky factor of V, with the expectation by Gauss-Hermite."""
+    Z, X, y = problem(3, M=4)
+    fit = power_ep.infer(KERNEL, Z, X, y, Probit(), alpha=0.0, tolerance=1e-11)
+    A, h = fit.posterior.basis.features(X)
+    nodes, weights = np.polynomial.hermite_e.hermegauss(80)
+    lower = np.tril_indices(4)
+
+    def negative_bound(point):
+        m, root = point[:4], np.zeros((4, 4))
+        root[lower] = point[4:]
+        mean, variance = A.T @ m, h + ((root.T @ A) ** 2).sum(axis=0)
+        log_p = Probit().log_density(y[:, None], mean[:, None] + np.sqrt(variance)[:, None] * nodes)
+        kl = 0.5 * ((root**2).sum() + m @ m - 4) - np.log(np.abs(np.diag(root))).sum()
+        return kl - (log_p @ weights).sum() / weights.sum()
+
+    start = np.concatenate([np.zeros(4), np.eye(4)[lower]])
+    best = minimize(negative_bound, start, method="BFGS", options={"gtol": 1e-7, "maxiter": 2000})
+    assert fit.log_evidence == pytest.approx(-best.fun, abs=1e-6)
+
+
+def test_evidence_leaves_alpha_zero_along_a_straight_line():
+    Z, X, y = problem(4)
+    fits = [power_ep.infer(KERNEL, Z, X, y, Probit(), alpha=a, tolerance=1e-11) for a in (0.0, 1e-8, 1e-4, 2e-4)]
+    at_zero, nearby, once, twice = (fit.log_evidence for fit in fits)
+    assert nearby == pytest.approx(at_zero, abs=1e-6)
+    assert twice - at_zero == pytest.approx(2 * (once - at_zero), rel=1e-2)
+
+
+@settings(max_examples=25)
+@given(seed=st.integers(0, 10**6), alpha=st.sampled_from([0.0, 0.01, 0.3, 1.0]))
+def test_gradient_agrees_with_differences_through_reconverged_ep(seed, alpha):
+    Z, X, y = problem(seed, N=20, M=4)
+    kernel = SquaredExponential(1.5, [0.9, 1.3]) + Matern52(0.5, 1.1)
+    rng = np.random.default_rng(seed)
+    options = {"alpha": alpha, "tolerance": 1e-11, "jitter": 1e-4, "max_sweeps": 500}
+    fit = power_ep.infer(kernel, Z, X, y, Probit(), **options)
+    way = {key: rng.normal(size=np.shape(value)) for key, value in fit.gradient.items()}
+
+    def evidence(t):
+        moved = kernel.with_parameters({key: value + t * way[key] for key, value in kernel.parameters.items()})
+        return power_ep.infer(moved, Z + t * way["Z"], X, y, Probit(), sites=fit.sites, **options).log_evidence
+
+    step = 1e-3
+    one, two = (evidence(k * step) - evidence(-k * step) for k in (1, 2))
+    numeric = (8 * one - two) / (12 * step)
+    parts = [np.sum(fit.gradient[key] * way[key]) for key in way]
+    assert abs(sum(parts) - numeric) <= 1e-6 * max(1.0, np.abs(parts).sum())
+
+
+@each_alpha
+def test_sweeps_hardly_depend_on_alpha(alpha):
+    Z, X, y = problem(5, N=200, M=15)
+    at_one = power_ep.infer(KERNEL, Z, X, y, Probit(), alpha=1.0).sweeps
+    fit = power_ep.infer(KERNEL, Z, X, y, Probit(), alpha=alpha)
+    assert fit.converged
+    assert fit.sweeps <= 1.5 * at_one
+
+
+def test_order_of_the_data_and_streaming_do_not_matter(monkeypatch):
+    monkeypatch.setattr("pepcore.features.BLOCK_ELEMENTS", 64 * 8)
+    Z, X, y = problem(6, N=300)
+    order = np.random.default_rng(0).permutation(300)
+    one = power_ep.infer(KERNEL, Z, X, y, Probit())
+    other = power_ep.infer(KERNEL, Z, X[order], y[order], Probit(), stream=True)
+    assert other.log_evidence == pytest.approx(one.log_evidence, rel=1e-9)
+    np.testing.assert_allclose(other.gradient["Z"], one.gradient["Z"], rtol=1e-6, atol=1e-8)
+
+
+def test_a_warm_start_saves_sweeps():
+    Z, X, y = problem(7, N=200, M=15)
+    first = power_ep.infer(KERNEL, Z, X, y, Probit())
+    near = KERNEL.with_parameters({"variance": 2.02})
+    assert (
+        power_ep.infer(near, Z, X, y, Probit(), sites=first.sites).sweeps
+        < power_ep.infer(near, Z, X, y, Probit()).sweeps
+    )
+
+
+def test_too_few_sweeps_are_told_truly():
+    Z, X, y = problem(8)
+    with pytest.warns(RuntimeWarning, match="not converged after 2 sweeps"):
+        fit = power_ep.infer(KERNEL, Z, X, y, Probit(), max_sweeps=2)
+    assert not fit.converged
+    assert len(fit.history) == 3
+
+
+def test_bad_input_is_refused():
+    Z, X, y = problem(9)
+    with pytest.raises(ValueError, match=r"labels -1 and \+1"):
+        power_ep.infer(KERNEL, Z, X, (y + 1) / 2, Probit())
+    with pytest.raises(ValueError, match=r"alpha = 1\.5"):
+        power_ep.infer(KERNEL, Z, X, y, Probit(), alpha=1.5)
+    with pytest.raises(ValueError, match="step = 2"):
+        power_ep.infer(KERNEL, Z, X, y, Probit(), step=2.0)
+    with pytest.raises(ValueError, match="one for each row of X"):
+        power_ep.infer(KERNEL, Z, X, y, Probit(), sites=Sites.flat(3))
+    with pytest.raises(ImproperCavityError):
+        power_ep.infer(KERNEL, Z, X, y, Probit(), sites=Sites(np.full(40, -1.0), np.zeros(40)))
