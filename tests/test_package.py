@@ -5,7 +5,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 
 import pytest
 from conftest import ROOT
@@ -22,10 +21,12 @@ def python(code, **environment):
 def test_import_is_quick_and_loads_no_plotting():
     seconds = []
     for _ in range(5):
-        started = time.perf_counter()
+        before = os.times()
         python("import pepcore")
-        seconds.append(time.perf_counter() - started)
-    assert min(seconds) < 0.5
+        after = os.times()
+        # processor time, which is the time on the clock of an idle machine: other tests run beside this one
+        seconds.append(after.children_user + after.children_system - before.children_user - before.children_system)
+    assert 0 < min(seconds) < 0.5
     everything = "; ".join(f"import pepcore.{module}" for module in MODULES)
     loaded = set(python(f"import sys; {everything}; print(*sys.modules)").split())
     assert not loaded & NOTEBOOK_AND_PLOTTING
