@@ -4,57 +4,19 @@ These are the references that everything sparse is held against: O(N³) time, O(
 The matrix that is factorised is B = I + √τ K √τ, whose eigenvalues are at least 1 however singular K is.
 """
 
-from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from pepcore.features import Basis
+from pepcore.fit import Fit
 from pepcore.gaussian import log_determinant, safe_cholesky, solve_lower
-from pepcore.likelihoods import Gaussian, Likelihood
+from pepcore.likelihoods import Gaussian
 from pepcore.posterior import Posterior
 from pepcore.sites import ImproperCavityError, Sites, cavity, log1p_ratio, target
 from pepcore.sweeps import parallel, run_sweeps
 from pepcore.validation import check_alpha, check_inputs, check_positive, check_targets
-
-
-@dataclass(frozen=True, eq=False)
-class ExactFit:
-    """What `regression` and `infer` return.
-
-    Attributes
-    ----------
-    log_evidence : float, log p(y) in nats, or its Power EP approximation
-    posterior : Posterior of the latent f, on a basis with Z = X
-    likelihood : the likelihood, Gaussian(noise) for regression
-    alpha : float or (N,), the power; 1 for regression, where it makes no difference
-    sites : Sites of the N data
-    converged : bool, whether the sites stopped moving; always True for regression
-    sweeps : int, sweeps over the data
-    history : list of dict, before the first sweep and after each: "log_evidence", "change" (see `infer`), "step"
-    gradient : dict, d log_evidence / d parameter in natural units: the kernel's keys, and "noise" for regression;
-        computed at first access; for `infer` it is exact at the fixed point only
-    """
-
-    log_evidence: float
-    posterior: Posterior
-    likelihood: Likelihood
-    alpha: float | np.ndarray
-    sites: Sites
-    converged: bool
-    sweeps: int
-    history: list = field(repr=False)
-    _gradient: object = field(repr=False)
-
-    @cached_property
-    def gradient(self):
-        return self._gradient()
-
-    def predict(self, Xs, noise=False):
-        """Mean (S,) and variance (S,) of the latent f at Xs (S, D); if `noise`, what the likelihood predicts of y."""
-        mean, variance = self.posterior.predict(Xs)
-        return self.likelihood.predict(mean, variance) if noise else (mean, variance)
 
 
 def regression(kernel, X, y, noise=0.1, jitter=1e-10):
@@ -74,7 +36,7 @@ def regression(kernel, X, y, noise=0.1, jitter=1e-10):
 
     Returns
     -------
-    ExactFit
+    Fit
 
     Raises
     ------
@@ -94,7 +56,7 @@ def regression(kernel, X, y, noise=0.1, jitter=1e-10):
     sites = Sites(np.full(len(y), 1 / noise), y / noise)
     posterior = _posterior(kernel, X, sites, jitter)
     gradient = partial(_regression_gradient, kernel, X, L, white)
-    return ExactFit(float(log_evidence), posterior, Gaussian(noise), 1.0, sites, True, 1, [], gradient)
+    return Fit(float(log_evidence), posterior, Gaussian(noise), 1.0, sites, gradient)
 
 
 def _regression_gradient(kernel, X, L, white):
@@ -133,7 +95,7 @@ def infer(
 
     Returns
     -------
-    ExactFit; if it is not converged, `converged` is False and a RuntimeWarning says so
+    Fit; if it is not converged, `converged` is False and a RuntimeWarning says so
 
     Raises
     ------
@@ -156,7 +118,7 @@ def infer(
     posterior = _posterior(kernel, X, state.sites, jitter)
     gradient = partial(_fixed_point_gradient, kernel, X, state)
     sweeps = len(history) - 1
-    return ExactFit(state.log_evidence, posterior, likelihood, alpha, state.sites, converged, sweeps, history, gradient)
+    return Fit(state.log_evidence, posterior, likelihood, alpha, state.sites, gradient, converged, sweeps, history)
 
 
 class _State(NamedTuple):

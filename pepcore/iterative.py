@@ -3,65 +3,20 @@
 q(v) = N(m, V) with V⁻¹ = I + A diag(τ) Aᵀ. A sweep costs two passes over A, O(NM²), and keeps nothing larger than A.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import blas
 
 from pepcore.features import feature_map, pull_back_blocks
+from pepcore.fit import Fit
 from pepcore.gaussian import inverse_lower, log_determinant, multiply_lower, safe_cholesky, solve_lower
-from pepcore.likelihoods import Likelihood
 from pepcore.posterior import Posterior
 from pepcore.sites import ImproperCavityError, Sites, cavity, log1p_ratio, target
 from pepcore.sweeps import parallel, run_sweeps
 from pepcore.threads import one_blas_thread
 from pepcore.validation import as_real, check_alpha, check_finite, check_inputs, check_targets
-
-
-@dataclass(frozen=True, eq=False)
-class PowerEPFit:
-    """What `infer` returns.
-
-    Attributes
-    ----------
-    log_evidence : float
-        log Z_PEP in nats; at alpha = 0 the variational lower bound.
-    posterior : Posterior of the latent f
-    likelihood : the likelihood
-    alpha : float or (N,), as given
-    sites : Sites of the N data; hand them to the next `infer` for a warm start
-    converged : bool
-    sweeps : int
-    history : list of dict, before the first sweep and after each: "log_evidence", "change", "step"
-    jitter : float, the relative jitter that was used
-    gradient : dict
-        d log_evidence / d parameter in natural units: the kernel's keys and "Z" (M, D). Computed at first use; exact at
-        the fixed point, before it the gradient with the sites held still.
-    """
-
-    log_evidence: float
-    posterior: Posterior
-    likelihood: Likelihood
-    alpha: float | np.ndarray
-    sites: Sites
-    converged: bool
-    sweeps: int
-    history: list = field(repr=False)
-    jitter: float
-    _gradient: Callable = field(repr=False)
-
-    @cached_property
-    @one_blas_thread
-    def gradient(self):
-        return self._gradient()
-
-    def predict(self, Xs, noise=False):
-        """Mean (S,) and variance (S,) of the latent f at Xs (S, D); if `noise`, what the likelihood predicts of y."""
-        mean, variance = self.posterior.predict(Xs)
-        return self.likelihood.predict(mean, variance) if noise else (mean, variance)
 
 
 @one_blas_thread
@@ -104,7 +59,7 @@ def infer(
 
     Returns
     -------
-    PowerEPFit; if it is not converged, `converged` is False and a RuntimeWarning says so
+    Fit; if it is not converged, `converged` is False and a RuntimeWarning says so
 
     Raises
     ------
@@ -122,18 +77,9 @@ def infer(
     features = feature_map(kernel, Z, X, jitter, stream)
     evaluate = partial(_evaluate, features, y, likelihood, alpha)
     state, history, converged = run_sweeps(evaluate, parallel, _check_sites(sites, len(X)), step, tolerance, max_sweeps)
-    return PowerEPFit(
-        state.log_evidence,
-        Posterior(features.basis, state.mean, state.precision_cholesky),
-        likelihood,
-        alpha,
-        state.sites,
-        converged,
-        len(history) - 1,
-        history,
-        features.basis.jitter,
-        partial(_gradient, features, state, alpha),
-    )
+    posterior = Posterior(features.basis, state.mean, state.precision_cholesky)
+    gradient, sweeps = partial(_gradient, features, state, alpha), len(history) - 1
+    return Fit(state.log_evidence, posterior, likelihood, alpha, state.sites, gradient, converged, sweeps, history)
 
 
 class _State(NamedTuple):
@@ -196,6 +142,7 @@ def _marginals(features, mean, C):
     return mu, s, h
 
 
+@one_blas_thread
 def _gradient(features, state, alpha):
     """∂F/∂a = l' m\\ + (l'' + α l'²) V\\a and ∂F/∂h = ½ (l'' + α l'²), pulled back to kernel and Z.
 

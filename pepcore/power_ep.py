@@ -8,14 +8,14 @@ matrices D_b. Independent noise of equal variance looks the same in every rotate
 in the eigenbasis of its D_b, and the same few lines serve both.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import cached_property, partial
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.linalg import blas, eigh
 
 from pepcore.features import feature_map, pull_back, pull_back_blocks, row_blocks
+from pepcore.fit import Fit
 from pepcore.gaussian import inverse_lower, log_determinant, multiply_lower, safe_cholesky, solve_lower
 from pepcore.iterative import infer
 from pepcore.likelihoods import Gaussian
@@ -24,44 +24,7 @@ from pepcore.sites import Sites, log1p_ratio
 from pepcore.threads import one_blas_thread
 from pepcore.validation import check_alpha, check_inputs, check_positive, check_targets
 
-__all__ = ["RegressionFit", "infer", "regression"]
-
-
-@dataclass(frozen=True, eq=False)
-class RegressionFit:
-    """What `regression` returns.
-
-    Attributes
-    ----------
-    log_evidence : float
-        log Z_PEP in nats; at alpha = 0 the variational lower bound.
-    posterior : Posterior of the latent f
-    likelihood : Gaussian(noise)
-    alpha : float or array, as given
-    sites : Sites
-        tau = 1/d (N,) and nu = y/d (N,); None with blocks, where one site couples a whole block.
-    jitter : float, the relative jitter that was used
-    gradient : dict
-        d log_evidence / d parameter in natural units: the kernel's keys, "noise" and "Z" (M, D). Computed at first use.
-    """
-
-    log_evidence: float
-    posterior: Posterior
-    likelihood: Gaussian
-    alpha: float | np.ndarray
-    sites: Sites | None
-    jitter: float
-    _gradient: Callable = field(repr=False)
-
-    @cached_property
-    @one_blas_thread
-    def gradient(self):
-        return self._gradient()
-
-    def predict(self, Xs, noise=False):
-        """Mean (S,) and variance (S,) at Xs (S, D): of the latent f, or of a new observation y if `noise`."""
-        mean, variance = self.posterior.predict(Xs)
-        return self.likelihood.predict(mean, variance) if noise else (mean, variance)
+__all__ = ["infer", "regression"]
 
 
 @one_blas_thread
@@ -89,7 +52,7 @@ def regression(kernel, Z, X, y, noise=0.1, alpha=0.5, blocks=None, jitter=1e-6, 
 
     Returns
     -------
-    RegressionFit
+    Fit
 
     Raises
     ------
@@ -122,9 +85,7 @@ def regression(kernel, Z, X, y, noise=0.1, alpha=0.5, blocks=None, jitter=1e-6, 
         sites = None
         gradient = partial(_block_gradient, features, rotated, solution, noise)
     posterior = Posterior(features.basis, solution.mean, solution.precision_cholesky)
-    return RegressionFit(
-        solution.log_evidence, posterior, Gaussian(noise), alpha, sites, features.basis.jitter, gradient
-    )
+    return Fit(solution.log_evidence, posterior, Gaussian(noise), alpha, sites, gradient)
 
 
 # --- the linear model on (A, h) ---------------------------------------------------------------------------------------
@@ -182,6 +143,7 @@ def _noise_derivative(total, solution, noise, alpha):
     return float((total + (1 - alpha) * solution.h / (2 * noise * solution.d)).sum())
 
 
+@one_blas_thread
 def _pointwise_gradient(features, solution, noise, alpha):
     """Gradient of the evidence: dF/dA = m vᵀ − V A/d and dF/dd = ½(v² − 1/d + s/d²), v = residual/d, s = diag AᵀVA."""
     mean, C_inverse, d = solution.mean, inverse_lower(solution.precision_cholesky), solution.d
@@ -238,6 +200,7 @@ def _rotate(features, y, alpha, blocks):
     return _Rotated(rotated_A, h, rotated_y, np.repeat(alpha, sizes), parts)
 
 
+@one_blas_thread
 def _block_gradient(features, rotated, solution, noise):
     """As `_pointwise_gradient`, with a matrix dF/dD_b for each block in place of dF/dh."""
     kernel, X = features.basis.kernel, features.X

@@ -1,0 +1,57 @@
+"""What every method of inference returns."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from pepcore.likelihoods import Likelihood
+from pepcore.posterior import Posterior
+from pepcore.sites import Sites
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """Inference at fixed hyper-parameters: the evidence, its gradient, and the posterior.
+
+    Attributes
+    ----------
+    log_evidence : float
+        log p(y) in nats, or log Z of Power EP; at alpha = 0 the variational lower bound.
+    posterior : Posterior of the latent f
+    likelihood : the likelihood; Gaussian(noise) for regression
+    alpha : float or array, the power as given; 1 for exact regression, where it makes no difference
+    sites : Sites of the N data; None for regression with blocks, where one site couples a whole block
+    converged : bool, whether the sites stopped moving; always True for regression
+    sweeps : int, sweeps over the data; 1 for regression
+    history : list of dict, before the first sweep and after each: "log_evidence", "change", "step"; empty for regression
+    gradient : dict
+        d log_evidence / d parameter in natural units: the kernel's keys, "Z" (M, D) for sparse methods, "noise" for
+        regression. Computed at first use. After iterations it is exact at the fixed point, and before it the gradient
+        with the sites held still.
+    jitter : float, the relative jitter that was used
+    """
+
+    log_evidence: float
+    posterior: Posterior
+    likelihood: Likelihood
+    alpha: float | np.ndarray
+    sites: Sites | None
+    _gradient: Callable = field(repr=False)
+    converged: bool = True
+    sweeps: int = 1
+    history: list = field(default_factory=list, repr=False)
+
+    @cached_property
+    def gradient(self):
+        return self._gradient()
+
+    @property
+    def jitter(self):
+        return self.posterior.basis.jitter
+
+    def predict(self, Xs, noise=False):
+        """Mean (S,) and variance (S,) of the latent f at Xs (S, D); if `noise`, what the likelihood predicts of y."""
+        mean, variance = self.posterior.predict(Xs)
+        return self.likelihood.predict(mean, variance) if noise else (mean, variance)
