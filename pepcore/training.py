@@ -81,7 +81,7 @@ def fit(
     alpha : float or array, handed to `method`
     noise : float, or None to start at a tenth of the variance of y
     Z : "kmeans", "subset" (random rows), or an (M, D) array to start from
-    method : callable like `power_ep.regression` or `exact.regression`
+    method : callable like `power_ep.regression`, `power_ep.infer` or `exact.regression`
         It is given those of Z, noise and alpha that its signature names.
     optimise : which of "kernel", "noise", "Z" to learn; what is left out stays at its start
     restarts : int
@@ -91,7 +91,7 @@ def fit(
     seed : int, for the choice of Z and the restarts
     progress : bool
         Show a bar. Ctrl-C ends the optimisation and returns the best so far in any case.
-    **options : handed to `method`, for example `blocks` or `jitter`
+    **options : handed to `method`, for example `blocks`, `jitter` or, for `power_ep.infer`, `likelihood`
 
     Returns
     -------

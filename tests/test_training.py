@@ -3,6 +3,7 @@ import pytest
 
 from pepcore import power_ep, training
 from pepcore.kernels import Matern52, SquaredExponential
+from pepcore.likelihoods import Probit
 
 
 def data(seed=0, N=120):
@@ -37,6 +38,18 @@ def test_fit_improves_the_evidence_and_reports_every_evaluation():
     assert len(model.history) == model.evaluations >= 10
     assert model.fit.log_evidence == pytest.approx(model.history.max(), rel=1e-9)
     assert model.fit.log_evidence > model.history[0] + 10
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+def test_a_classifier_is_learnt_by_the_same_function(alpha):
+    X, f = data(N=80)
+    labels = np.where(f > 0, 1.0, -1.0)
+    options = {"method": power_ep.infer, "likelihood": Probit(), "alpha": alpha, "M": 8, "max_evaluations": 25}
+    model = training.fit(None, X, labels, **options)
+    assert model.fit.converged
+    assert model.noise is None
+    assert model.fit.log_evidence > model.history[0] + 1
+    assert np.mean(labels * model.predict(X)[0] > 0) > 0.9
 
 
 def test_units_of_the_inputs_do_not_matter():
