@@ -67,3 +67,16 @@ def site():
     if not build_book.is_current():
         pytest.skip("the site was not built from the present sources: run `make book` first")
     return build_book.SITE
+
+
+def reference(name):
+    """Values computed by other software, from the folder PEPCORE_REFERENCE or beside that of the data sets."""
+    import numpy as np
+
+    folder = os.environ.get("PEPCORE_REFERENCE")
+    if folder is None and "PEPCORE_DATA" in os.environ:
+        folder = Path(os.environ["PEPCORE_DATA"]).parent / "reference"
+    path = Path(folder or "reference") / name
+    if not path.exists():
+        pytest.skip(f"no file {path}: set PEPCORE_REFERENCE to the folder of reference values")
+    return np.load(path)

@@ -1,11 +1,10 @@
 """Exact regression and full Power EP against formulas written another way, integration, bounds and reference values."""
 
-import os
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import dblquad
@@ -376,16 +375,6 @@ def test_nothing_of_the_callers_is_changed():
 
 
 # --- values that existing packages give -------------------------------------------------------------------------------
-
-
-def reference(name):
-    folder = os.environ.get("PEPCORE_REFERENCE")
-    if folder is None and "PEPCORE_DATA" in os.environ:
-        folder = Path(os.environ["PEPCORE_DATA"]).parent / "reference"
-    path = Path(folder or "reference") / name
-    if not path.exists():
-        pytest.skip(f"no file {path}: set PEPCORE_REFERENCE to the folder of reference values")
-    return np.load(path)
 
 
 @pytest.mark.parametrize("size", ["small", "mid"])

@@ -1,10 +1,9 @@
 """Sparse Power EP by iteration, against closed forms, dense EP, other software and direct optimisation."""
 
-import os
-from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
@@ -49,15 +48,9 @@ def test_pseudo_inputs_at_the_data_give_dense_power_ep(alpha):
     np.testing.assert_allclose(fit.predict(Xs, noise=True), dense.predict(Xs, noise=True), atol=1e-6)
 
 
-REFERENCE = Path(os.environ.get("PEPCORE_DATA", "missing")).parent / "reference" / "classification_small.npz"
-
-
-@pytest.mark.skipif(
-    not REFERENCE.is_file(), reason="reference values of other software are not at hand ($PEPCORE_DATA)"
-)
 @pytest.mark.parametrize("alpha", [1.0, 0.5, 0.2])
 def test_values_of_the_authors_code_are_met(alpha):
-    ref = np.load(REFERENCE)
+    ref = reference("classification_small.npz")
     kernel, name = SquaredExponential(float(ref["s2"]), ref["ls"]), f"authors_pep_{alpha}_gh60__"
     jitter = 1e-6 / kernel.variance  # theirs is absolute
     fit = power_ep.infer(kernel, ref["Z"], ref["X"], ref["y_pm1"][:, 0], Probit(), alpha=alpha, jitter=jitter)

@@ -1,10 +1,9 @@
 """Sparse regression against methods written again, independently, with dense N x N algebra."""
 
-import os
-from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import reference
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -298,15 +297,13 @@ def test_gradient_agrees_with_central_differences(case):
     assert np.abs(numeric - exact).max() <= 1e-6 * max(1.0, np.abs(exact).max())
 
 
-REFERENCE = Path(os.environ.get("PEPCORE_DATA", "missing")).parent / "reference"
 METHODS = {"pep_1.0": 1.0, "pep_0.8": 0.8, "pep_0.5": 0.5, "pep_0.1": 0.1, "fitc": 1.0, "vardtc": 0.0}
 
 
-@pytest.mark.skipif(not REFERENCE.is_dir(), reason="reference values of other software are not at hand ($PEPCORE_DATA)")
 @pytest.mark.parametrize("file", ["gpy_regression_small", "gpy_regression_mid"])
 @pytest.mark.parametrize("method", METHODS)
 def test_values_of_other_software_are_met(file, method):
-    ref = np.load(REFERENCE / f"{file}.npz")
+    ref = reference(f"{file}.npz")
     kernel = SquaredExponential(float(ref["s2"]), ref["ls"])
     jitter = (1e-8 if method == "vardtc" else 1e-6) / kernel.variance  # theirs is absolute
 
@@ -336,10 +333,9 @@ def test_values_of_other_software_are_met(file, method):
     assert ours == pytest.approx(float(ref[f"{method}__ds2"]), rel=1e-6)
 
 
-@pytest.mark.skipif(not REFERENCE.is_dir(), reason="reference values of other software are not at hand ($PEPCORE_DATA)")
 @pytest.mark.parametrize(("method", "alpha"), [("sgpr", 0.0), ("gprfitc", 1.0)])
 def test_values_of_a_second_package_are_met(method, alpha):
-    data, ref = np.load(REFERENCE / "gpy_regression_mid.npz"), np.load(REFERENCE / "gpflow_regression_mid.npz")
+    data, ref = reference("gpy_regression_mid.npz"), reference("gpflow_regression_mid.npz")
     kernel = SquaredExponential(float(data["s2"]), data["ls"])
     fit = power_ep.regression(
         kernel, data["Z"], data["X"], data["y"][:, 0], float(data["noise"]), alpha, jitter=1e-6 / kernel.variance
