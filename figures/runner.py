@@ -223,15 +223,16 @@ def _appender(study):
     """A function that adds one row to the file and returns when it is on the disk."""
     write_rows(study, read_rows(study))      # mends a last line that was cut off, writes the header if there is none
     columns = study.columns
-    with study.file.open("a", encoding="utf-8", newline="") as stream:
-        table = csv.DictWriter(stream, columns, restval="", lineterminator="\n")
 
-        def append(row):
+    def append(row):
+        # opened anew for every row: the file may have been replaced meanwhile, for example by a version control system
+        with study.file.open("a", encoding="utf-8", newline="") as stream:
+            table = csv.DictWriter(stream, columns, restval="", lineterminator="\n")
             table.writerow({name: _cell(value) for name, value in row.items()})
             stream.flush()
             os.fsync(stream.fileno())
 
-        yield append
+    yield append
 
 
 def _sort(study):

@@ -37,10 +37,20 @@ def test_rows_of_the_uci_study_come_out_again(data, split, M, alpha):
 
 
 @pytest.mark.parametrize("study", ["bui_fig3", "uci_regression"])
-def test_the_committed_grid_is_complete_and_without_failures(study):
-    results = runner.results(study)
-    assert len(results) == len(runner.load(study).runs())
+def test_committed_rows_are_runs_of_the_grid_without_failures(study):
+    study = runner.load(study)
+    runs = {runner.key(inputs) for inputs in study.runs()}
+    rows = [tuple(row[name] for name in study.inputs) for row in runner.read_rows(study)]
+    assert len(rows) == len(set(rows)) and set(rows) <= runs
+    results = runner.results(study.id)
+    assert len(results) == len(rows)
     assert np.isfinite(results[["smse", "smll", "noise"]].to_numpy()).all()
+
+
+@pytest.mark.parametrize("study", ["bui_fig3", "uci_regression"])
+def test_a_grid_with_gaps_says_why(study):
+    study = runner.load(study)
+    assert (len(runner.read_rows(study)) < len(study.runs())) == hasattr(study.module, "UNFINISHED")
 
 
 @pytest.fixture
