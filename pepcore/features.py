@@ -20,6 +20,11 @@ def row_blocks(n_rows, n_columns):
     return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
 
 
+def _pseudo_kernels(kernel):
+    """The covariances of pseudo-points among each other and with f; those of f itself if u(z) = f(z)."""
+    return getattr(kernel, "uu", kernel), getattr(kernel, "uf", kernel)
+
+
 @dataclass(frozen=True, eq=False)
 class Basis:
     """A kernel, M pseudo-inputs, and the Cholesky factor that turns k_u(x) into orthonormal features.
@@ -40,8 +45,8 @@ class Basis:
     @classmethod
     def build(cls, kernel, Z, jitter=1e-6):
         """Factorise K_uu for pseudo-inputs Z (M, D); the jitter grows tenfold after a failure (see `safe_cholesky`)."""
-        K_uu = kernel(Z)
-        L, used = safe_cholesky(K_uu, scale=kernel.diagonal(Z).mean(), jitter=jitter, name="K_uu")
+        uu, _ = _pseudo_kernels(kernel)
+        L, used = safe_cholesky(uu(Z), scale=uu.diagonal(Z).mean(), jitter=jitter, name="K_uu")
         return cls(kernel, Z, L, used)
 
     def features(self, X):
@@ -58,7 +63,8 @@ class Basis:
         return A, h
 
     def _block(self, X):
-        A = solve_lower(self.L, self.kernel(X, self.Z).T)
+        _, uf = _pseudo_kernels(self.kernel)
+        A = solve_lower(self.L, uf(X, self.Z).T)
         # h >= 0 up to rounding: it is a Schur complement of the prior covariance of (u, f(x))
         h = np.maximum(self.kernel.diagonal(X) - np.einsum("mn,mn->n", A, A), 0.0)
         return A, h
@@ -155,6 +161,7 @@ def pull_back_blocks(features, derivatives):
     """
     basis, X = features.basis, features.X
     kernel, Z, L_inverse = basis.kernel, basis.Z, inverse_lower(basis.L)
+    uu, uf = _pseudo_kernels(kernel)
     gradient = {key: np.zeros_like(value, dtype=float) for key, value in kernel.parameters.items()}
     dZ = np.zeros_like(Z)
     S = np.zeros((len(Z), len(Z)))
@@ -164,16 +171,16 @@ def pull_back_blocks(features, derivatives):
         dA -= 2 * dh * A  # h = k(x, x) - |a|²
         S += dA @ A.T
         dK_uf = multiply_lower(L_inverse, dA, transposed=True)
-        dkernel, dZ_block = kernel.vjp(Z, X[rows], dK_uf)
+        dkernel, dZ_block = uf.vjp(Z, X[rows], dK_uf)
         dZ += dZ_block
         _accumulate(gradient, dkernel)
         _accumulate(gradient, kernel.diagonal_vjp(X[rows], dh))
 
     dK_uu = _cholesky_pull_back(basis.L, S)
-    dkernel, dZ_half = kernel.vjp(Z, Z, dK_uu)
+    dkernel, dZ_half = uu.vjp(Z, Z, dK_uu)
     _accumulate(gradient, dkernel)
     jitter_share = basis.jitter * np.trace(dK_uu) / len(Z)
-    _accumulate(gradient, kernel.diagonal_vjp(Z, np.full(len(Z), jitter_share)))
+    _accumulate(gradient, uu.diagonal_vjp(Z, np.full(len(Z), jitter_share)))
     gradient["Z"] = dZ + 2 * dZ_half  # Z stands on both sides of K_uu
     return gradient
 

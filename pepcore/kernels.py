@@ -2,6 +2,9 @@
 
 A kernel is any object with `parameters`, `with_parameters`, `__call__`, `diagonal`, `vjp` and `diagonal_vjp`.
 The two below are stationary, k(x, x') = variance * g(r²) with r² = Σ_d (x_d − x'_d)² / lengthscale_d².
+
+Pseudo-points need not be values of f. Where they are something else, the kernel has two more kernels as attributes:
+`uf(X, Z)`, the covariance of f(x) with the pseudo-point at z, and `uu(Z)`, of the pseudo-points among each other.
 """
 
 from dataclasses import dataclass, replace

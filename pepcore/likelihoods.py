@@ -3,15 +3,23 @@
 l_α(m, v) = (1/α) log E[p(y|f)^α] under f ~ N(m, v), with the limit E[log p] at α = 0, and its first two derivatives in
 m: that is all that Power EP needs, for every α in [0, 1]. A new likelihood derives from `Likelihood` and writes
 `derivatives`, `predict` and `validate`; its moments then come from quadrature.
+
+| likelihood | targets | log p(y given f) |
+| --- | --- | --- |
+| `Gaussian` | real | −(y − f)²/(2 noise) + … |
+| `StudentT` | real, with outliers | −½ (ν + 1) log(1 + (y − f)²/(ν scale²)) + … |
+| `Probit` | −1, +1 | log Φ(y f) |
+| `Logit` | −1, +1 | −log(1 + exp(−y f)) |
+| `Poisson` | counts | y f − exp(f) − log y! |
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
-from scipy.special import erfcx, log_ndtr, ndtr
+from scipy.special import erfcx, gammaln, log_ndtr, ndtr, wrightomega
 
-from pepcore.quadrature import quadrature_log_moment
+from pepcore.quadrature import quadrature_expectation, quadrature_log_moment
 from pepcore.sites import log1p_ratio
 from pepcore.validation import as_real, check_finite, check_positive
 
@@ -20,7 +28,7 @@ class Likelihood(Protocol):
     """What a likelihood can be asked; arrays broadcast, y and f have the same units as in the model."""
 
     def derivatives(self, y, f):
-        """log p(y|f), its first and its second derivative in f, each (N,); for quadrature log-concave in f."""
+        """log p(y|f), its first and its second derivative in f, each (N,)."""
         ...
 
     def predict(self, mean, variance):
@@ -30,6 +38,23 @@ class Likelihood(Protocol):
     def validate(self, y):
         """y as an array of float, or ValueError with what was got, what was expected and how to mend it."""
         ...
+
+    @property
+    def parameters(self):
+        """dict: the parameters that can be learnt, each one positive number; most likelihoods have none."""
+        return {}
+
+    def with_parameters(self, parameters):
+        """The same likelihood with other values; `parameters` may hold some of the keys of `self.parameters`."""
+        return replace(self, **parameters)
+
+    def parameter_derivatives(self, y, f):
+        """dict over `parameters`: the derivative of log p(y|f) in each, shaped as y and f broadcast."""
+        return {}
+
+    def quadrature_hints(self, y, mean, variance, alpha):
+        """How p^alpha is shaped: the keywords of `quadrature_log_moment`, for p that bends elsewhere than near f = 0."""
+        return {}
 
     def log_density(self, y, f):
         """log p(y|f), (N,), in nats."""
@@ -50,7 +75,18 @@ class Likelihood(Protocol):
 
         Source: :eq:`pep-log-moment`, :eq:`pep-stein`.
         """
-        return quadrature_log_moment(self.derivatives, y, mean, variance, alpha)
+        hints = self.quadrature_hints(y, mean, variance, alpha)
+        return quadrature_log_moment(self.derivatives, y, mean, variance, alpha, **hints)
+
+    def parameter_gradient(self, y, mean, variance, alpha):
+        """dict over `parameters`: ∂l_α/∂θ (N,), the expectation of ∂ log p/∂θ under the tilted distribution."""
+        hints = self.quadrature_hints(y, mean, variance, alpha)
+
+        def expectation(key):
+            slope = lambda y, f: self.parameter_derivatives(y, f)[key]
+            return quadrature_expectation(slope, self.derivatives, y, mean, variance, alpha, **hints)
+
+        return {key: expectation(key) for key in self.parameters}
 
     def log_predictive(self, y, mean, variance):
         """log E[p(y|f)] (N,), the log-probability (density) of y where f ~ N(mean, variance)."""
@@ -71,6 +107,18 @@ class Gaussian(Likelihood):
 
     def __post_init__(self):
         object.__setattr__(self, "noise", check_positive(self.noise, "noise"))
+
+    @property
+    def parameters(self):
+        """dict with "noise" (float)."""
+        return {"noise": self.noise}
+
+    def parameter_gradient(self, y, mean, variance, alpha):
+        """dict with "noise": ∂l_α/∂noise (N,) in closed form; the tilted distribution is a Gaussian."""
+        _, d1, d2 = self.log_moment(y, mean, variance, alpha)
+        tilted_variance = variance * (1 + alpha * variance * d2)
+        square = (y - mean - variance * d1) ** 2 + tilted_variance
+        return {"noise": 0.5 * (square / self.noise - 1) / self.noise}
 
     def derivatives(self, y, f):
         """log N(y; f, noise) and its first two derivatives in f."""
@@ -139,13 +187,139 @@ class Probit(Likelihood):
 
     def validate(self, y):
         """y as floats, each exactly −1 or +1, or ValueError."""
+        return _check_labels(y)
+
+
+@dataclass(frozen=True)
+class Logit(Likelihood):
+    """P(y|f) = 1/(1 + exp(−y f)) for labels y in {−1, +1}."""
+
+    def derivatives(self, y, f):
+        """log P(y|f) and its first two derivatives in f, accurate in both tails."""
+        z = np.asarray(y * f, dtype=float)
+        decay = np.exp(-np.abs(z))
+        wrong = np.where(z < 0, 1.0, decay) / (1 + decay)  # P(−y|f)
+        return np.minimum(z, 0.0) - np.log1p(decay), y * wrong, -decay / (1 + decay) ** 2
+
+    def predict(self, mean, variance):
+        """P(y = +1) (S,) where the latent f ~ N(mean, variance)."""
+        return np.exp(self.log_predictive(np.ones_like(mean), mean, variance))
+
+    def validate(self, y):
+        """y as floats, each exactly −1 or +1, or ValueError."""
+        return _check_labels(y)
+
+
+@dataclass(frozen=True)
+class Poisson(Likelihood):
+    """Counts y with rate exp(f): P(y|f) = exp(y f − exp(f))/y!."""
+
+    def derivatives(self, y, f):
+        """log P(y|f) and its first two derivatives in f; the rate is held below exp(300) so that squares do not overflow."""
+        rate = np.exp(np.minimum(f, 300.0))
+        return y * f - rate - gammaln(y + 1), y - rate, -rate
+
+    def quadrature_hints(self, y, mean, variance, alpha):
+        """The bend is the wall exp(−α exp(f)): one above the tilted mode or, if α is small, above log(y + 1/α).
+
+        The mode solves α(y − exp(f)) = (f − mean)/variance: Wright's ω is the inverse of ω + log ω.
+        """
+        alpha = np.maximum(alpha, 1e-300)
+        straight = mean + alpha * variance * y
+        mode = straight - wrightomega(np.log(alpha * variance) + straight)
+        return {"centre": np.maximum(mode, np.log(y + 1 / alpha)) + 1, "scale": 1.0, "growth": 1.0}
+
+    def log_moment(self, y, mean, variance, alpha):
+        """l_α and its derivatives, see `Likelihood.log_moment`: in closed form at α = 0, by quadrature elsewhere.
+
+        Source: :eq:`pep-log-moment`, with E[exp(f)] = exp(mean + variance/2).
+        """
+        y, mean, variance, alpha = np.broadcast_arrays(y, mean, variance, alpha)
+        rate = np.exp(np.minimum(mean + 0.5 * variance, 300.0))
+        moments = np.array([y * mean - rate - gammaln(y + 1), y - rate, -rate])
+        rest = alpha > 0
+        if rest.any():
+            moments[:, rest] = super().log_moment(y[rest], mean[rest], variance[rest], alpha[rest])
+        return tuple(moments)
+
+    def predict(self, mean, variance):
+        """Mean (S,) and variance (S,) of a new count where the latent f ~ N(mean, variance)."""
+        rate = np.exp(mean + 0.5 * variance)
+        return rate, rate + rate**2 * np.expm1(variance)
+
+    def validate(self, y):
+        """y as floats, each a whole number from 0 upwards, or ValueError."""
         y = check_finite(as_real(y, "y"), "y")
-        if not np.all(np.abs(y) == 1):
-            found = np.unique(y)
-            shown = ", ".join(f"{value:g}" for value in found[:5]) + (", ..." if len(found) > 5 else "")
-            hint = "give 2 * y - 1" if set(found) <= {0.0, 1.0} else "give np.where(y == positive, 1, -1)"
-            raise ValueError(f"y holds the values {shown}, expected labels -1 and +1 for a probit likelihood; {hint}")
+        wrong = (y < 0) | (y != np.floor(y))
+        if wrong.any():
+            raise ValueError(
+                f"y holds {y[wrong][0]:g}, expected counts 0, 1, 2, ... for a Poisson likelihood; "
+                "give the counts themselves, not rates, logarithms or standardised values"
+            )
         return y
+
+
+@dataclass(frozen=True)
+class StudentT(Likelihood):
+    """y = f + Student-t noise, for data with outliers. Not log-concave: sites may have a negative precision.
+
+    Parameters
+    ----------
+    degrees : float
+        Degrees of freedom ν, > 0; the variance of the noise is finite for ν > 2. It is not learnt.
+    scale : float
+        In units of y, > 0.
+    """
+
+    degrees: float = 4.0
+    scale: float = 1.0
+
+    def __post_init__(self):
+        object.__setattr__(self, "degrees", check_positive(self.degrees, "degrees"))
+        object.__setattr__(self, "scale", check_positive(self.scale, "scale"))
+
+    @property
+    def parameters(self):
+        """dict with "scale" (float)."""
+        return {"scale": self.scale}
+
+    def derivatives(self, y, f):
+        """log p(y|f) and its first two derivatives in f."""
+        nu, residual = self.degrees, y - f
+        width2 = nu * self.scale**2
+        spread = width2 + residual**2
+        constant = gammaln(0.5 * (nu + 1)) - gammaln(0.5 * nu) - 0.5 * np.log(np.pi * width2)
+        log_p = constant - 0.5 * (nu + 1) * np.log1p(residual**2 / width2)
+        return log_p, (nu + 1) * residual / spread, (nu + 1) * (residual**2 - width2) / spread**2
+
+    def parameter_derivatives(self, y, f):
+        """dict with "scale": ∂ log p/∂scale."""
+        square = (y - f) ** 2
+        return {"scale": ((self.degrees + 1) * square / (self.degrees * self.scale**2 + square) - 1) / self.scale}
+
+    def quadrature_hints(self, y, mean, variance, alpha):
+        """log p has its peak at f = y and its nearest singularities at y ± i scale √ν."""
+        return {"centre": y, "scale": self.scale * min(1.0, np.sqrt(self.degrees)), "log_concave": False}
+
+    def predict(self, mean, variance):
+        """Mean (S,) and variance (S,) of a new y where the latent f ~ N(mean, variance); infinite for degrees <= 2."""
+        noise = self.scale**2 * self.degrees / (self.degrees - 2) if self.degrees > 2 else np.inf
+        return mean, variance + noise
+
+    def validate(self, y):
+        """y as finite floats, or ValueError."""
+        return check_finite(as_real(y, "y"), "y")
+
+
+def _check_labels(y):
+    """y as floats, each exactly −1 or +1, or ValueError."""
+    y = check_finite(as_real(y, "y"), "y")
+    if not np.all(np.abs(y) == 1):
+        found = np.unique(y)
+        shown = ", ".join(f"{value:g}" for value in found[:5]) + (", ..." if len(found) > 5 else "")
+        hint = "give 2 * y - 1" if set(found) <= {0.0, 1.0} else "give np.where(y == positive, 1, -1)"
+        raise ValueError(f"y holds the values {shown}, expected labels -1 and +1 for a binary likelihood; {hint}")
+    return y
 
 
 def _log_ndtr_derivatives(z):

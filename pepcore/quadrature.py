@@ -11,6 +11,9 @@ deviations from the step: 3e-12 in l, 1e-11 in d1, 2e-10 in d2 for variances 1e-
 value plus 1e-3) with 23 to 43 nodes; 3e-10, 1e-11, 3e-8 for variances up to 1e4 with up to 85 nodes.
 """
 
+from functools import partial
+from typing import NamedTuple
+
 import numpy as np
 
 from pepcore.sites import log1p_ratio
@@ -22,7 +25,7 @@ SPACING = 0.75  # of nodes far from the bend, in standard deviations: error exp(
 CHUNK = 2**14  # elements per array, so that the dozen of them stay in the second-level cache
 
 
-def quadrature_log_moment(derivatives, y, mean, variance, alpha, centre=0.0, scale=2.5):
+def quadrature_log_moment(derivatives, y, mean, variance, alpha, centre=0.0, scale=2.5, log_concave=True, growth=0.0):
     """l = (1/alpha) log E[p(y|f)^alpha] under f ~ N(mean, variance), and its two derivatives in the mean.
 
     With the tilted distribution t(f) ∝ N(f; mean, variance) p(y|f)^α and g = ∂ log p/∂f,
@@ -31,13 +34,16 @@ def quadrature_log_moment(derivatives, y, mean, variance, alpha, centre=0.0, sca
     Parameters
     ----------
     derivatives : callable (y, f) -> log p(y|f), its first and its second derivative in f, broadcast over both
-        p must be log-concave in f: the second derivative is <= 0.
     y, mean, variance : (N,), variance > 0
     alpha : float or (N,), in [0, 1]
     centre : float or (N,)
         Near where log p bends. It places the nodes; it does not change what is computed.
     scale : float
         Over what distance log p bends.
+    log_concave : bool
+        If False, p may have tails that are heavier than exponential, and `centre` must be where p is largest.
+    growth : float
+        log p falls no faster than exp(growth |f|); it widens the window where p^α would not end it.
 
     Returns
     -------
@@ -45,60 +51,104 @@ def quadrature_log_moment(derivatives, y, mean, variance, alpha, centre=0.0, sca
 
     Source: bui2017 section 3.3 and appendix G; :eq:`pep-log-moment`, :eq:`pep-stein`, :eq:`pep-limit`.
     """
-    data = [np.asarray(a, dtype=float) for a in np.broadcast_arrays(y, mean, variance, alpha, centre)]
-    shape = data[0].shape
-    y, mean, variance, alpha, centre = (a.ravel() for a in data)
+    data, shape = _broadcast(y, mean, variance, alpha, centre)
+    moments = np.empty((3, len(data[0])))
+    for nodes in _nodes(derivatives, *data, scale, log_concave, growth):
+        moments[:, nodes.rows] = _moments(nodes)
+    return tuple(m.reshape(shape) for m in moments)
 
+
+def quadrature_expectation(
+    function, derivatives, y, mean, variance, alpha, centre=0.0, scale=2.5, log_concave=True, growth=0.0
+):
+    """E_t[function(y, f)] (N,) under the tilted distribution t of `quadrature_log_moment`, with its parameters.
+
+    With ∂ log p/∂θ for `function` it is ∂l/∂θ.
+    """
+    data, shape = _broadcast(y, mean, variance, alpha, centre)
+    expectation = np.empty(len(data[0]))
+    for nodes in _nodes(derivatives, *data, scale, log_concave, growth):
+        tilted, _ = _tilted(nodes)
+        expectation[nodes.rows] = (tilted * function(data[0][nodes.rows], nodes.f)).sum(axis=0) / tilted.sum(axis=0)
+    return expectation.reshape(shape)
+
+
+class _Nodes(NamedTuple):
+    """The same number n of nodes for each of R data; weight · exp(exponent) is the Gaussian's mass at a node."""
+
+    rows: np.ndarray  # (R,), which data
+    f: np.ndarray  # (n, R)
+    log_p: np.ndarray  # (n, R)
+    g: np.ndarray  # (n, R)
+    curvature: np.ndarray  # (n, R)
+    exponent: np.ndarray  # (n, R)
+    weight: np.ndarray  # (n, R)
+    alpha: np.ndarray  # (R,)
+    weak: bool
+
+
+def _broadcast(*arrays):
+    """All arrays as vectors of float of one length, and the shape that the result should have."""
+    arrays = [np.asarray(a, dtype=float) for a in np.broadcast_arrays(*arrays)]
+    return [a.ravel() for a in arrays], arrays[0].shape
+
+
+def _nodes(derivatives, y, mean, variance, alpha, centre, scale, log_concave, growth):
+    """Yield `_Nodes` until all data are covered."""
     with np.errstate(over="ignore", invalid="ignore"):  # far out p may underflow; the search turns back there
-        below, above, weak = _windows(derivatives, y, mean, variance, alpha)
-    bend, reach, stretch = _map(below, above, centre, scale)
+        windows = partial(_windows, growth) if log_concave else partial(_wide_windows, centre)
+        below, above, sd, weak = windows(derivatives, y, mean, variance, alpha)
+    bend, reach, stretch = _map(below, above, sd, centre, scale)
     start = np.arcsinh(stretch * np.sinh((below - bend) / reach))
     stop = np.arcsinh(stretch * np.sinh((above - bend) / reach))
     count = 2 * np.ceil((stop - start) / (2 * STEP)).astype(int) + 1
-
-    moments = np.empty((3, len(mean)))
     for n, is_weak in sorted(set(zip(count.tolist(), weak.tolist()))):
         group = np.flatnonzero((count == n) & (weak == is_weak))
         for rows in np.array_split(group, -(-n * len(group) // CHUNK)):
             step = (stop[rows] - start[rows]) / (n - 1)
             u = np.sinh(start[rows] + step * np.arange(n)[:, None])
             f = bend[rows] + reach[rows] * np.arcsinh(u / stretch[rows])
-            log_p, g, curvature = derivatives(y[rows], f)
             exponent = -0.5 * (f - mean[rows]) ** 2 / variance[rows]
             df = np.sqrt((1 + u * u) / (stretch[rows] ** 2 + u * u)) * (reach[rows] * step)
             weight = df / np.sqrt(2 * np.pi * variance[rows])
-            moments[:, rows] = _moments(log_p, g, curvature, exponent, weight, alpha[rows], is_weak)
-    return tuple(m.reshape(shape) for m in moments)
+            yield _Nodes(rows, f, *derivatives(y[rows], f), exponent, weight, alpha[rows], is_weak)
 
 
-def _moments(log_p, g, curvature, exponent, weight, alpha, weak):
-    """l, d1, d2 (R,) from values on the nodes (n, R); weight · exp(exponent) is the Gaussian's mass at a node."""
-    tilted = exponent + alpha * log_p
+def _tilted(nodes):
+    """The tilted mass (n, R) at every node, up to a factor exp(peak), and peak (R,)."""
+    tilted = nodes.exponent + nodes.alpha * nodes.log_p
     peak = tilted.max(axis=0)
-    tilted = weight * np.exp(tilted - peak)
+    return nodes.weight * np.exp(tilted - peak), peak
+
+
+def _moments(nodes):
+    """l, d1, d2 (R,)."""
+    alpha, log_p = nodes.alpha, nodes.log_p
+    tilted, peak = _tilted(nodes)
     total = tilted.sum(axis=0)
-    if weak:
+    if nodes.weak:
         # log E[p^α]/α as it stands loses all digits for small α; what p^α misses of 1 is summed instead
         best = log_p.max(axis=0)
         deficit = alpha * (log_p - best)
         missing = np.where(alpha > 0, np.expm1(deficit) / np.where(alpha > 0, alpha, 1.0), log_p - best)
-        mean_missing = (weight * np.exp(exponent) * missing).sum(axis=0)
+        mean_missing = (nodes.weight * np.exp(nodes.exponent) * missing).sum(axis=0)
         l = best + mean_missing * log1p_ratio(alpha * mean_missing)
     else:
         l = (peak + np.log(total)) / alpha
     tilted /= total
-    d1 = (tilted * g).sum(axis=0)
-    d2 = (tilted * (curvature + alpha * (g - d1) ** 2)).sum(axis=0)
+    d1 = (tilted * nodes.g).sum(axis=0)
+    d2 = (tilted * (nodes.curvature + alpha * (nodes.g - d1) ** 2)).sum(axis=0)
     return l, d1, d2
 
 
-def _windows(derivatives, y, mean, variance, alpha):
-    """Where the tilted mass lies, from `below` to `above` (N,), and which likelihoods tilt weakly."""
+def _windows(growth, derivatives, y, mean, variance, alpha):
+    """Where the tilted mass lies, from `below` to `above` (N,), its width sd, and which likelihoods tilt weakly."""
     sd = np.sqrt(variance)
     _, g, curvature = derivatives(y, mean)
     # for a log-concave likelihood the mode of the tilted density lies between mean and mean + variance α g(mean)
     weak = (alpha * np.abs(g) * sd < WEAK) & (-alpha * curvature * variance < 1)
-    anchor, above = mean.copy(), (WINDOW + WEAK) * sd
+    # log p enters l as a factor: exp(growth f) moves the Gaussian's mass by growth · variance
+    anchor, above = mean.copy(), (WINDOW + WEAK + growth * sd) * sd
     below = -above
     strong = np.flatnonzero(~weak)
     if len(strong):
@@ -106,7 +156,22 @@ def _windows(derivatives, y, mean, variance, alpha):
         anchor[strong] = _mode(derivatives, *case, g[strong])
         below[strong] = _edge(derivatives, *case, anchor[strong], -1)
         above[strong] = _edge(derivatives, *case, anchor[strong], +1)
-    return anchor + below, anchor + above, weak
+    tilted_sd = np.where(weak, sd, (above - below) / (2 * WINDOW))
+    return anchor + below, anchor + above, tilted_sd, weak
+
+
+def _wide_windows(centre, derivatives, y, mean, variance, alpha):
+    """As `_windows`, for a likelihood of any shape that is largest at `centre`: around the Gaussian's mean.
+
+    At the mean p is exp(−ρ) of its largest value. So where the Gaussian has fallen by exp(−WINDOW²/2 − αρ), what p^α can
+    lift is still negligible.
+    """
+    sd = np.sqrt(variance)
+    log_p, g, curvature = derivatives(y, mean)
+    deficit = alpha * (derivatives(y, centre)[0] - log_p)
+    weak = (alpha * np.abs(g) * sd < WEAK) & (alpha * np.abs(curvature) * variance < 1)
+    half = sd * np.sqrt(WINDOW**2 + 2 * np.maximum(deficit, 0.0))
+    return mean - half, mean + half, sd, weak
 
 
 def _mode(derivatives, y, mean, variance, alpha, g):
@@ -152,15 +217,15 @@ def _edge(derivatives, y, mean, variance, alpha, mode, side):
     while len(active):
         active = active[log_tilted(active, edge[active] / 2)[0] < level[active]]
         edge[active] /= 2
-    value, slope = log_tilted(everyone, edge)
-    # on a concave function Newton's step from outside stays outside
-    outside = np.isfinite(slope) & (value < level)
-    return edge - np.where(outside, (value - level) / np.where(outside, slope, 1.0), 0.0)
+    for _ in range(2):  # on a concave function Newton's step from outside stays outside
+        value, slope = log_tilted(everyone, edge)
+        outside = np.isfinite(slope) & (value < level)
+        edge = edge - np.where(outside, (value - level) / np.where(outside, slope, 1.0), 0.0)
+    return edge
 
 
-def _map(below, above, centre, scale):
+def _map(below, above, sd, centre, scale):
     """bend, reach, stretch (N,): nodes STEP · scale apart near the bend, SPACING standard deviations apart far off."""
-    sd = (above - below) / (2 * WINDOW)
     reach = sd * SPACING / STEP
     outside = (centre < below) | (centre > above)  # nothing bends in the window: even spacing
     bend = np.where(outside, 0.5 * (below + above), centre)

@@ -1,0 +1,133 @@
+"""Inter-domain pseudo-points: averages of f around Z in place of its values there.
+
+Everything after the feature map is as before, so a kernel with its own `uf` and `uu` is all that it takes.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pepcore.kernels import SquaredExponential
+
+
+@dataclass(frozen=True, eq=False)
+class Blurred:
+    """A squared exponential whose pseudo-points are local averages: u(z) = ∫ f(x) N(x; z, diag(widths²)) dx.
+
+    f is the same process as without the blur; a pseudo-point sees it out of focus. At zero width u(z) = f(z).
+
+    Parameters
+    ----------
+    kernel : SquaredExponential, of f
+    widths : (D,) one per input, or a float shared by all; >= 0, in units of the inputs
+
+    Source: bui2017 section 3.7; lazaro2009.
+    """
+
+    kernel: SquaredExponential
+    widths: float | np.ndarray
+
+    def __post_init__(self):
+        if not isinstance(self.kernel, SquaredExponential):
+            raise ValueError(f"kernel must be a SquaredExponential, whose blur has a closed form; got {self.kernel!r}.")
+        widths = np.array(self.widths, dtype=float)
+        if widths.ndim > 1 or not np.all(np.isfinite(widths) & (widths >= 0)):
+            raise ValueError(
+                "widths must be finite and at least 0: one number shared by all inputs, or one per input in a 1-D array; "
+                f"got {self.widths!r}."
+            )
+        widths.setflags(write=False)
+        object.__setattr__(self, "widths", widths if widths.ndim else float(widths))
+
+    @property
+    def parameters(self):
+        """dict: those of the kernel, and "widths" (D,) or float, in units of the inputs."""
+        return self.kernel.parameters | {"widths": self.widths}
+
+    def with_parameters(self, parameters):
+        """The same kernel with other values; `parameters` may hold some of the keys of `self.parameters`."""
+        own = {key: value for key, value in parameters.items() if key != "widths"}
+        return Blurred(self.kernel.with_parameters(own), parameters.get("widths", self.widths))
+
+    def __call__(self, X, X2=None):
+        """The covariance of f, K(X, X2) (N, N2); X2 = X if left out."""
+        return self.kernel(X, X2)
+
+    def diagonal(self, X):
+        """The variance of f at each row of X (N, D), as (N,)."""
+        return self.kernel.diagonal(X)
+
+    def vjp(self, X, X2, dK):
+        """As the `vjp` of the kernel of f; the widths do not enter."""
+        gradient, dX = self.kernel.vjp(X, X2, dK)
+        return gradient | {"widths": np.zeros_like(self.widths)[()]}, dX
+
+    def diagonal_vjp(self, X, dk):
+        """As the `diagonal_vjp` of the kernel of f; the widths do not enter."""
+        return self.kernel.diagonal_vjp(X, dk) | {"widths": np.zeros_like(self.widths)[()]}
+
+    @property
+    def uf(self):
+        """Covariance of f(x) with u(z): one blur."""
+        return _Blur(self, 1)
+
+    @property
+    def uu(self):
+        """Covariance of u(z) with u(z'): two blurs."""
+        return _Blur(self, 2)
+
+
+@dataclass(frozen=True, eq=False)
+class _Blur:
+    """Covariance after `times` blurs: a squared exponential again, of lengthscales λ² = lengthscales² + times · widths²
+    and variance · Π_d lengthscale_d/λ_d.
+    """
+
+    blurred: Blurred
+    times: int
+
+    def __call__(self, X, X2=None):
+        return self._widened(X)(X, X2)
+
+    def diagonal(self, X):
+        return self._widened(X).diagonal(X)
+
+    def vjp(self, X, X2, dK):
+        gradient, dX = self._widened(X).vjp(X, X2, dK)
+        return self._pull_back(X, gradient), dX
+
+    def diagonal_vjp(self, X, dk):
+        return self._pull_back(X, self._widened(X).diagonal_vjp(X, dk))
+
+    def _widened(self, X):
+        lengthscales, widths = self._scales(X)
+        wide = np.sqrt(lengthscales**2 + self.times * widths**2)
+        return SquaredExponential(self.blurred.kernel.variance * np.prod(lengthscales / wide), wide)
+
+    def _scales(self, X):
+        """lengthscales and widths, (D,) each."""
+        columns = (X.shape[1],)
+        try:
+            return tuple(np.broadcast_to(a, columns) for a in (self.blurred.kernel.lengthscales, self.blurred.widths))
+        except ValueError:
+            raise ValueError(
+                f"inputs have {columns[0]} columns, the kernel {np.size(self.blurred.kernel.lengthscales)} lengthscales "
+                f"and {np.size(self.blurred.widths)} widths; each must be one number or one per column."
+            ) from None
+
+    def _pull_back(self, X, gradient):
+        """The chain rule from the variance and lengthscales of `_widened` to those of f and the widths."""
+        lengthscales, widths = self._scales(X)
+        wide = self._widened(X)
+        dvariance, dwide = gradient["variance"], gradient["lengthscales"]
+        dlog = dvariance * wide.variance
+        dlengthscales = (
+            dlog * (1 / lengthscales - lengthscales / wide.lengthscales**2) + dwide * lengthscales / wide.lengthscales
+        )
+        dwidths = self.times * widths / wide.lengthscales * (dwide - dlog / wide.lengthscales)
+        own = self.blurred.kernel
+        return {
+            "variance": dvariance * wide.variance / own.variance,
+            "lengthscales": dlengthscales if np.ndim(own.lengthscales) else float(dlengthscales.sum()),
+            "widths": dwidths if np.ndim(self.blurred.widths) else float(dwidths.sum()),
+        }
