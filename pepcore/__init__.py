@@ -4,7 +4,7 @@
 works on those. Begin with `power_ep.regression`, `exact.infer` or `training.fit`.
 """
 
-from pepcore import datasets, exact, metrics, power_ep, training
+from pepcore import datasets, exact, fixed_basis, metrics, online, power_ep, training
 from pepcore.kernels import Matern52, SquaredExponential, Sum
 from pepcore.likelihoods import Gaussian, Probit
 
@@ -17,7 +17,9 @@ __all__ = [
     "Sum",
     "datasets",
     "exact",
+    "fixed_basis",
     "metrics",
+    "online",
     "power_ep",
     "training",
 ]

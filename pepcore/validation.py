@@ -153,3 +153,75 @@ def check_positive(value, name):
             f"a parameter that has to be almost zero can be a small number such as 1e-8"
         )
     return float(value) if value.ndim == 0 else value
+
+
+def check_count(value, name):
+    """Check a number of things, such as basis vectors or sweeps.
+
+    Parameters
+    ----------
+    value : int                 at least 1; a float that is whole will do
+    name : str                  what to call it in the error
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    ValueError                  not one whole number, or below 1
+    """
+    number = as_real(value, name)
+    if number.ndim or not np.isfinite(number) or number < 1 or number != np.floor(number):
+        raise ValueError(f"{name} = {value!r} must be a whole number, at least 1")
+    return int(number)
+
+
+def check_fraction(value, name):
+    """Check a number between 0 and 1, both included.
+
+    Parameters
+    ----------
+    value : float
+    name : str                  what to call it in the error
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError                  not one number in [0, 1]
+    """
+    number = as_real(value, name)
+    if number.ndim or not 0 <= number <= 1:
+        raise ValueError(f"{name} = {value!r} must be one number in [0, 1]")
+    return float(number)
+
+
+def check_order(order, size, name="order"):
+    """Check an order in which to take `size` things.
+
+    Parameters
+    ----------
+    order : (size,) array_like  a permutation of 0 ... size − 1, or None for 0, 1, 2, ...
+    size : int
+    name : str                  what to call it in the error
+
+    Returns
+    -------
+    (size,) ndarray of int
+
+    Raises
+    ------
+    ValueError                  another shape, or numbers missing or given twice
+    """
+    if order is None:
+        return np.arange(size)
+    order = as_real(order, name)
+    if order.shape != (size,) or not np.array_equal(np.sort(order), np.arange(size)):
+        raise ValueError(
+            f"{name} must hold each of 0 ... {size - 1} once, one number for each row of X; got shape {order.shape}; "
+            "numpy's Generator.permutation makes such an order"
+        )
+    return order.astype(int)

@@ -1,0 +1,185 @@
+"""One datum after the other: what `pepcore.online` does to a `Process`, for streams and for sparse EP alike."""
+
+import math
+
+import numpy as np
+
+BLOCK = 128  # rows whose covariances with each other and with the basis vectors are computed together
+FIRST_SLOTS = 32  # of a process without a budget; doubled when they are full
+
+
+class DirectedSites:
+    """The sites of N data and their directions, changed in place.
+
+    Attributes
+    ----------
+    tau, nu : (N,)
+    P : (N, S), p_n by slot
+    log_heights : (N,)
+        log c_n of the site c_n exp(ν_n u_n − ½ τ_n u_n²), the projections' losses included.
+    """
+
+    def __init__(self, size, slots):
+        self.tau, self.nu, self.log_heights = np.zeros(size), np.zeros(size), np.zeros(size)
+        self.P = np.zeros((size, slots))
+
+    def project(self, slot, drop, residual):
+        """The basis vector in `slot` is gone: P ← P P_N. E[−½ τ (pᵀu)²] now has the variance that is left out of u.
+
+        Source: csato2002 eqs (126) and (129).
+        """
+        column = self.P[:, slot]
+        rows = np.flatnonzero(column)
+        weight = column[rows]
+        self.log_heights[rows] -= 0.5 * self.tau[rows] * weight**2 * residual
+        self.P[rows] -= weight[:, None] * drop
+        self.P[:, slot] = 0.0  # but for rounding
+
+
+class Learner:
+    """Takes data in, one after the other.
+
+    Parameters
+    ----------
+    process : Process, which is changed
+    likelihood : the likelihood
+    budget, tolerance, rho : as in `online.infer`
+    sites : DirectedSites to remember, for EP; None forgets each datum
+    """
+
+    def __init__(self, process, likelihood, budget, tolerance, rho=1.0, sites=None):
+        self.process, self.likelihood, self.sites = process, likelihood, sites
+        self.budget, self.tolerance, self.rho = budget, tolerance, rho
+
+    def sweep(self, X, y, order, first=0, moving=True):
+        """Take in rows `order` of X (N, D) and y (N,).
+
+        Parameters
+        ----------
+        first : int, number of row 0 among all data
+        moving : bool, whether basis vectors may come and go
+
+        Returns
+        -------
+        dict: "log_predictive", "change", "included", "removed", see `online.OnlineFit`; a basis vector that went at
+        the same visit at which it came counts as neither
+        """
+        self.report = {"log_predictive": 0.0, "change": 0.0, "included": 0, "removed": 0}
+        for begin in range(0, len(order), BLOCK):
+            rows = order[begin : begin + BLOCK]
+            self._open(X[rows])
+            for i, row in enumerate(rows):
+                self._visit(i, row, first + row, y[row : row + 1], moving)
+                self.process.age += 1
+                if self.process.age > max(self.process.slots, BLOCK):  # O(M³) so rarely is O(M²) for each datum
+                    self.process.refresh()
+        return self.report
+
+    def _open(self, X):
+        """Prior covariances of a block of rows with the basis vectors, by slot, and with each other."""
+        process = self.process
+        self.X, self.prior = X, process.kernel.diagonal(X)
+        self.between = process.kernel(X)
+        self.k = np.zeros((len(X), process.slots))
+        used = process.used
+        if len(used):
+            self.k[:, used] = process.kernel(X, process.Z[used])
+
+    def _visit(self, i, row, number, y, moving):
+        """Divide the datum's site out, compute it anew, multiply it in, keep to the budget.
+
+        Source: csato2002 section 4.6; eqs (53), (57), (61), (107) and (114).
+        """
+        self._forget(row)
+        if moving and self.process.free_slot() is None:
+            self._grow()
+        process, k, prior = self.process, self.k[i], self.prior[i]
+        Ck, reach = process.C @ k, process.Q @ k  # ê = Qk: f(x) = êᵀu + a residual of variance γ
+        novelty = max(prior - k @ reach, 0.0)
+        mean, variance = k @ process.alpha, prior + k @ Ck
+        l, d1, d2 = (float(d[0]) for d in self.likelihood.log_moment(y, np.array([mean]), np.array([variance]), 1.0))
+
+        p, residual, newcomer = reach, novelty, None
+        if moving and novelty > self.tolerance * prior:
+            newcomer = process.free_slot()
+            process.include(newcomer, self.X[i], number, k, prior, reach, novelty)
+            self.k[:, newcomer] = self.between[:, i]
+            p, residual = np.zeros(process.slots), 0.0
+            p[newcomer] = 1.0
+        spread = variance - residual  # of pᵀu, which is f(x) itself if x has just become a basis vector
+        tau, nu, log_height = _site(l, d1, d2, mean, spread, self.rho * residual)
+        process.multiply(p, tau, nu, Ck + p, mean, spread)
+        process.log_height += log_height
+        self.report["log_predictive"] += l
+        self._remember(row, tau, nu, log_height, p, spread)
+        if newcomer is not None:
+            self._keep_to_budget(newcomer)
+
+    def _forget(self, row):
+        """Divide the site of a datum out, if it has one; source: csato2002 eq. (132)."""
+        sites = self.sites
+        if sites is not None and (sites.tau[row] or sites.nu[row]):
+            self.process.divide(sites.P[row], sites.tau[row], sites.nu[row])
+            self.process.log_height -= sites.log_heights[row]
+
+    def _remember(self, row, tau, nu, log_height, p, spread):
+        sites = self.sites
+        if sites is None:
+            return
+        variance = spread / (1 + tau * spread)
+        moved = max(abs(tau - sites.tau[row]) * variance, abs(nu - sites.nu[row]) * math.sqrt(variance))
+        self.report["change"] = max(self.report["change"], float(moved))
+        sites.tau[row], sites.nu[row], sites.log_heights[row], sites.P[row] = tau, nu, log_height, p
+
+    def _keep_to_budget(self, newcomer):
+        """One basis vector too many: the one of least score goes, perhaps the newcomer itself."""
+        process, least = self.process, newcomer
+        full = self.budget is not None and process.free_slot() is None
+        if full:
+            least = int(np.argmin(process.scores()))
+            self.drop(least)
+        self.report["included"] += not full or least != newcomer
+        self.report["removed"] += full and least != newcomer
+
+    def drop(self, slot):
+        """Remove the basis vector in `slot`, from process and sites alike."""
+        drop, residual = self.process.prune(slot)
+        self.k[:, slot] = 0.0
+        if self.sites is not None:
+            self.sites.project(slot, drop, residual)
+
+    def _grow(self):
+        more = self.process.slots
+        self.process = self.process.resized(2 * more)
+        self.k = np.pad(self.k, ((0, 0), (0, more)))
+        if self.sites is not None:
+            self.sites.P = np.pad(self.sites.P, ((0, 0), (0, more)))
+
+
+def _site(l, d1, d2, mean, spread, kept):
+    """τ, ν and log height of the site that moves N(mean, spread + kept) to the moments of the tilted distribution.
+
+    l, d1 and d2 are log E[p(y|f)] and its derivatives in the mean, with the whole variance of f. `kept` is the part of
+    the residual variance that belongs to the process; the site is then taken for a function of pᵀu, of variance
+    `spread`, alone, and its logarithm loses ½ τ · kept on average.
+
+    Source: csato2002 eqs (108) to (114), with the constant of eq. (111) that eq. (113) lacks.
+    """
+    matched = spread + kept
+    shrinkage = 1 + d2 * matched
+    tau, nu = -d2 / shrinkage, (d1 - d2 * mean) / shrinkage
+    return tau, nu, l - site_log_mass(tau, nu, mean, matched) - 0.5 * tau * kept
+
+
+def site_log_mass(tau, nu, mean, variance):
+    """log E[exp(νf − ½τf²)] under f ~ N(mean, variance), with 1 + τ · variance > 0; the arguments broadcast."""
+    growth = 1 + tau * variance
+    return 0.5 * ((nu**2 * variance + 2 * nu * mean - tau * mean**2) / growth - np.log(growth))
+
+
+def no_gradient():
+    """What a `Fit` without gradient answers."""
+    raise NotImplementedError(
+        "csato2002's methods do not learn hyper-parameters, so there is no gradient of the evidence; "
+        "learn them with training.fit and give the kernel that it returns"
+    )
