@@ -19,10 +19,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pepcore.fit import Fit
-from pepcore.gaussian import log_determinant
 from pepcore.likelihoods import Likelihood
-from pepcore.projection import Process, posterior_from_sites
-from pepcore.sequential import FIRST_SLOTS, DirectedSites, Learner, no_gradient
+from pepcore.process import Process
+from pepcore.sequential import DirectedSites, Learner, no_gradient
 from pepcore.sites import Sites
 from pepcore.threads import one_blas_thread
 from pepcore.validation import check_count, check_fraction, check_inputs, check_order, check_positive, check_targets
@@ -73,7 +72,7 @@ class State:
         """The book's Posterior."""
         if not len(self.basis):
             raise ValueError("this state has seen no data yet; give it some with online.update(state, X, y)")
-        return _posterior(self.process)
+        return self.process.posterior()
 
     @property
     def log_evidence(self):
@@ -81,7 +80,7 @@ class State:
 
         Without projections it is `log_predictive` after one sweep, and EP's evidence at convergence.
         """
-        return _log_evidence(self.process, self.posterior) if len(self.basis) else 0.0
+        return self.process.log_evidence() if len(self.basis) else 0.0
 
     def predict(self, Xs, noise=False):
         """Mean (S,) and variance (S,) of the latent f at Xs (S, D); if `noise`, what the likelihood predicts of y."""
@@ -170,12 +169,12 @@ def update(state, X, y):
     """
     X = check_inputs(X, columns=state.Z.shape[1] if state.seen else None)
     y = state.likelihood.validate(check_targets(y, len(X)))
-    process = _with_room(state.process, state.budget, X.shape[1])
+    process = state.process.with_room(state.budget, X.shape[1])
     learner = Learner(process, state.likelihood, state.budget, state.tolerance)
     report = learner.sweep(X, y, range(len(X)), first=state.seen)
     return replace(
         state,
-        process=_compact(learner.process),
+        process=learner.process.compact(),
         seen=state.seen + len(X),
         log_predictive=state.log_predictive + report["log_predictive"],
     )
@@ -270,7 +269,7 @@ def infer(
     rho, order = check_fraction(rho, "rho"), check_order(order, len(X))
     convergence = check_positive(convergence, "convergence")
     if Z is None:
-        process = _with_room(state.process, state.budget, X.shape[1])
+        process = state.process.with_room(state.budget, X.shape[1])
     else:
         process, moving_sweeps = Process.fixed(kernel, check_inputs(Z, "Z", columns=X.shape[1])), 0
     sites = DirectedSites(len(X), process.slots)
@@ -280,16 +279,16 @@ def infer(
     while len(history) < sweeps and not converged:
         report = learner.sweep(X, y, order, moving=len(history) < moving_sweeps)
         learner.process.sum_sites(sites)
-        posterior = _posterior(learner.process)
-        history.append(report | {"log_evidence": _log_evidence(learner.process, posterior), "posterior": posterior})
+        report |= {"log_evidence": learner.process.log_evidence(), "posterior": learner.process.posterior()}
+        history.append(report)
         still = report["included"] == report["removed"] == 0
         converged = still and report["change"] <= convergence
     if sweeps > 1 and not converged:
         _warn(report, sweeps, convergence)
-    state = replace(state, process=_compact(learner.process), seen=len(X), log_predictive=report["log_predictive"])
+    state = replace(state, process=learner.process.compact(), seen=len(X), log_predictive=report["log_predictive"])
     return OnlineFit(
-        history[-1]["log_evidence"],
-        posterior,
+        report["log_evidence"],
+        report["posterior"],
         likelihood,
         1.0,
         Sites(sites.tau, sites.nu),
@@ -300,30 +299,6 @@ def infer(
         state=state,
         projection=sites.P[:, learner.process.used],
     )
-
-
-def _with_room(process, budget, columns):
-    """A copy to learn with: one slot more than the budget, or some that are doubled when full."""
-    slots = max(FIRST_SLOTS, 2 * process.slots) if budget is None else budget + 1
-    return process.resized(slots) if process.slots else Process(process.kernel, columns, slots)
-
-
-def _compact(process):
-    return process.resized(len(process.used))
-
-
-def _posterior(process):
-    used = process.used
-    return posterior_from_sites(
-        process.kernel, process.Z[used], process.precision[np.ix_(used, used)], process.shift[used]
-    )
-
-
-def _log_evidence(process, posterior):
-    """log ∫ N(v; 0, I) Π c_n t_n dv: the sites' heights and the log-normaliser of the posterior."""
-    R = posterior.precision_cholesky
-    white = R.T @ posterior.mean
-    return float(process.log_height + 0.5 * (white @ white - log_determinant(R)))
 
 
 def _warn(report, sweeps, convergence):

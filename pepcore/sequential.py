@@ -5,7 +5,6 @@ import math
 import numpy as np
 
 BLOCK = 128  # rows whose covariances with each other and with the basis vectors are computed together
-FIRST_SLOTS = 32  # of a process without a budget; doubled when they are full
 
 
 class DirectedSites:

@@ -13,6 +13,8 @@ from pepcore import exact, fixed_basis, online, power_ep, projection
 from pepcore.gaussian import kl_divergence, rank_one_update
 from pepcore.kernels import Matern52, SquaredExponential
 from pepcore.likelihoods import Gaussian, Probit
+from pepcore.process import Process
+from pepcore.sequential import DirectedSites, Learner
 
 KERNEL = Matern52(1.5, [1.0, 0.8])
 XS = np.random.default_rng(99).normal(size=(9, 2))
@@ -189,8 +191,8 @@ def process_and_sites(seed, budget, likelihood):
     """Random visits to data in random order, with prunings that are forced now and then: a process and its sites."""
     rng = np.random.default_rng(seed)
     X, y = problem(likelihood, seed, N=12)
-    sites = online.DirectedSites(12, budget + 1)
-    learner = online.Learner(projection.Process(KERNEL, 2, budget + 1), likelihood, budget, 1e-3, sites=sites)
+    sites = DirectedSites(12, budget + 1)
+    learner = Learner(Process(KERNEL, 2, budget + 1), likelihood, budget, 1e-3, sites=sites)
     for _ in range(4):
         learner.sweep(X, y, rng.integers(12, size=8))
         used = learner.process.used
@@ -250,8 +252,8 @@ def test_without_projection_the_conversion_finds_every_site():
 
 def test_a_basis_vector_that_comes_back_is_exact_for_its_own_datum_only():
     X, y = problem(GAUSSIAN, N=12)
-    sites = online.DirectedSites(12, 32)
-    learner = online.Learner(projection.Process(KERNEL, 2, 32), GAUSSIAN, None, 1e-9, sites=sites)
+    sites = DirectedSites(12, 32)
+    learner = Learner(Process(KERNEL, 2, 32), GAUSSIAN, None, 1e-9, sites=sites)
     learner.sweep(X, y, np.arange(12))
     for slot in (3, 7):
         learner.drop(slot)
