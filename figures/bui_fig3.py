@@ -62,3 +62,6 @@ def draw(fig, results):
         ax.minorticks_off()
         style.label(ax, x="M", title=title)
     style.alpha_colourbar(fig, fig.axes)
+
+
+FIGURES = {"fig3": (draw, (7, 3.1))}

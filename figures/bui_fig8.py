@@ -64,3 +64,12 @@ def _diagonal(ax, x, y):
     ax.plot(x, y, "o", ms=5, color=style.colours["exact"], alpha=0.8, markeredgewidth=0)
     ax.set(xlim=limits, ylim=limits)
     ax.locator_params(nbins=3)
+
+
+def _of_size(drawer, N):
+    return lambda fig, results: drawer(fig, results[results["N"] == N])
+
+
+FIGURES = {"fig8": (_of_size(draw_true_against_learnt, 500), (7, 2.9)),
+           "fig9": (_of_size(draw_train_against_test, 500), (7, 3.2)),
+           "fig10": (_of_size(draw_train_against_test, 1000), (7, 3.2))}

@@ -86,15 +86,15 @@ def draw_pairs(fig, results):
         for ax, (upper, lower) in zip(row, pairs):
             low, high = wide[[upper, lower]].min().min(), wide[[upper, lower]].max().max()
             ax.plot([low, high], [low, high], color=style.colours["grid"], lw=1.5)
-            for data, colour in zip(present, style.CYCLE):
+            for data, colour in zip(present, [*style.CYCLE, style.INK]):
                 part = wide[wide.index.get_level_values("data") == data]
                 ax.plot(part[lower], part[upper], ".", ms=4, color=colour, label=data)
             if metric == "smse":
                 ax.set(xscale="log", yscale="log")
             ax.set_title(f"{wins(results, metric, upper, lower):.0f} % below", fontsize=11.5)
             style.label(ax, x=f"{title}, {names[lower]}", y=f"{names[upper]}")
-    fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=len(present), markerscale=2.5,
-               handletextpad=0.1)
+    fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=min(len(present), 4),
+               markerscale=2.5, handletextpad=0.1)
 
 
 def draw_ranks(fig, results):
@@ -111,7 +111,11 @@ def draw_ranks(fig, results):
 def draw_curves(fig, results, metric):
     """The mean over splits against M, one panel per data set, one line per power (bui2017 figures 20 and 22)."""
     present = [data for data in DATA if data in set(results["data"])]
-    for ax, data in zip(fig.subplots(1, len(present)), present):
+    columns = min(len(present), 4)
+    axes = fig.subplots(-(-len(present) // columns), columns, squeeze=False)
+    for ax in axes.flat[len(present):]:
+        ax.remove()
+    for ax, data in zip(axes.flat, present):
         mean = results[results["data"] == data].groupby(["alpha", "M"])[metric].mean().unstack()
         for alpha, values in mean.iterrows():
             ax.plot(values.index, values, color=style.alpha_colour(alpha), marker=".", lw=1.5)
@@ -123,5 +127,11 @@ def draw_curves(fig, results, metric):
             ax.yaxis.set_major_formatter("{x:g}")
         ax.minorticks_off()
         style.label(ax, x="M", title=data)
-    fig.axes[0].set_ylabel(METRICS[metric])
+    for ax in axes[:, 0]:
+        ax.set_ylabel(METRICS[metric])
     style.alpha_colourbar(fig, fig.axes)
+
+
+FIGURES = {"fig4a": (draw_pairs, (7, 5)), "fig4b": (draw_ranks, (7, 3)),
+           "fig20": (lambda fig, results: draw_curves(fig, results, "smse"), (7, 5.4)),
+           "fig22": (lambda fig, results: draw_curves(fig, results, "smll"), (7, 5.4))}

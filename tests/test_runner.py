@@ -1,5 +1,6 @@
 """The runner of studies: nothing finished is lost, nothing is computed twice."""
 
+import importlib
 import os
 import signal
 import subprocess
@@ -8,11 +9,13 @@ import textwrap
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 import threadpoolctl
+from joblib.externals.loky import get_reusable_executor
 
 from figures import __main__ as command_line
-from figures import runner
+from figures import executors, runner, tables
 
 STUDY = '''
 """A study for the tests."""
@@ -53,9 +56,17 @@ def study(tmp_path, monkeypatch):
     del sys.modules[name]
 
 
+@pytest.fixture
+def fresh_workers():
+    """joblib keeps its worker processes, which know only the folders and the settings of when they were started."""
+    get_reusable_executor().shutdown(wait=True)
+    yield
+    get_reusable_executor().shutdown(wait=True)
+
+
 def here(function, items):
     """Runs in this process, the last first: an executor may take any order."""
-    return (function(item) for item in reversed(items))
+    return (function(item) for item in reversed(list(items)))
 
 
 def calls(study):
@@ -80,7 +91,7 @@ def test_rows_hold_inputs_outputs_and_how_they_came_about(study):
         assert f"numpy {np.__version__}" in row["versions"] and "pepcore" in row["versions"]
 
 
-def test_parallel_equals_serial(study, tmp_path):
+def test_parallel_equals_serial(study, fresh_workers, tmp_path):
     runner.run(study, execute=here)
     parallel = runner.Study(study.module, tmp_path / "parallel")
     runner.run(parallel, jobs=2)
@@ -116,7 +127,7 @@ def test_a_row_is_on_the_disk_as_soon_as_it_is_finished(study):
 
 def test_an_interrupt_keeps_what_is_finished(study):
     def interrupted(function, items):
-        for item in items[:5]:
+        for _, item in zip(range(5), items):
             yield function(item)
         raise KeyboardInterrupt
 
@@ -153,6 +164,53 @@ def test_killed_in_mid_run(study, tmp_path):
     assert runner.run(study, execute=here) == (12 - survived, 0)
     assert calls(study) == 12 - survived
     assert values(study) == values(whole)
+
+
+COUNTING = '''
+"""Many short runs."""
+import os, time
+
+OUTPUTS = ("root",)
+
+def grid():
+    return [{"number": number} for number in range(150)]
+
+def compute(number):
+    with open(os.environ["STUDY_CALLS"], "a") as stream:
+        stream.write("x")
+    time.sleep(0.005)
+    return {"root": number ** 0.5}
+'''
+
+
+def test_killed_twenty_times_at_random_moments(tmp_path, monkeypatch):
+    (tmp_path / "counting_study.py").write_text(COUNTING)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("STUDY_CALLS", str(tmp_path / "calls"))
+    module = importlib.import_module("counting_study")
+    whole, study = runner.Study(module, tmp_path / "whole"), runner.Study(module, tmp_path / "results")
+    runner.run(whole, execute=in_order)
+    (tmp_path / "calls").unlink()
+    rng = np.random.default_rng(0)
+    kills, progress = 0, []
+    for _ in range(20):
+        child = os.fork()
+        if child == 0:
+            runner.run(study, execute=in_order)
+            os._exit(0)
+        time.sleep(rng.uniform(0, 0.08))
+        os.kill(child, signal.SIGKILL)
+        kills += os.WIFSIGNALED(os.waitpid(child, 0)[1])
+        progress.append(len(runner.read_rows(study)))
+    assert kills == 20, "the study was finished before it could be killed so often"
+    assert progress == sorted(progress) and 0 < progress[-1] < 150
+    runner.run(study, execute=in_order)
+    assert calls(study) <= 150 + 20         # a kill costs at most the run that was under way
+    assert values(study) == values(whole)
+
+
+def in_order(function, items):
+    return map(function, items)
 
 
 def test_a_line_that_was_cut_off_is_computed_again(study):
@@ -219,6 +277,50 @@ def test_splits_of_a_study_without_splits(study, monkeypatch):
         study.runs(splits=2)
 
 
+def test_no_run_is_started_after_the_budget(study, monkeypatch):
+    monkeypatch.setattr(study.module, "DELAY", 0.1)
+    computed, failures = runner.run(study, budget_minutes=0.25 / 60, execute=in_order)
+    assert failures == 0 and 1 <= computed <= 3
+    rows = values(study)
+    assert [row["split"] for row in rows] == ["0"] * computed       # the beginning of the grid
+    assert runner.run(study, execute=here) == (12 - computed, 0)
+
+
+def test_parallel_processes_keep_to_the_budget(study, fresh_workers, monkeypatch):
+    monkeypatch.setenv("STUDY_DELAY", "1.5")
+    computed, _ = runner.run(study, jobs=2, budget_minutes=1 / 60)
+    assert 1 <= computed <= 2
+
+
+def test_two_runners_on_one_study(study):
+    def second(function, items):
+        with pytest.raises(ValueError, match=f"is being run by process {os.getpid()} on .* since 20"):
+            runner.run(study, execute=here)
+        assert f"process {os.getpid()}" in tables.owner_of(study)
+        return here(function, items)
+
+    assert runner.run(study, execute=second) == (12, 0)
+    assert tables.owner_of(study) == ""
+
+
+def test_the_lock_of_a_killed_runner_stops_nobody(study):
+    child = os.fork()
+    if child == 0:
+        runner.run(study, execute=lambda function, items: os.kill(os.getpid(), signal.SIGKILL))
+    os.waitpid(child, 0)
+    assert study.file.with_suffix(".owner").exists()        # it could not tidy up
+    assert tables.owner_of(study) == ""
+    assert runner.run(study, execute=here) == (12, 0)
+
+
+def test_a_killed_worker_process_is_reported(fresh_workers):
+    def killed(inputs):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    with pytest.raises(RuntimeError, match="worker process was killed"):
+        list(executors.on_this_machine(2)(killed, [1, 2, 3]))
+
+
 # The command line -----------------------------------------------------------------------------------------------
 
 @pytest.fixture
@@ -239,10 +341,53 @@ def test_commands(listed, capsys):
 
 def test_failed_runs_are_shown_and_make_the_command_fail(listed, capsys, monkeypatch):
     monkeypatch.setenv("STUDY_FAILS", "1")
-    monkeypatch.setattr(runner, "joblib_executor", lambda jobs: here)
+    monkeypatch.setattr(executors, "on_this_machine", lambda jobs: here)
     assert command_line.main(["run", listed.id]) == 1
     assert command_line.main(["status", listed.id]) == 0
     assert "failed: name = a, split = 1, alpha = 0.1: RuntimeError: first line" in capsys.readouterr().out
+
+
+def test_status_says_what_is_missing_and_why(listed, capsys, monkeypatch):
+    runner.run(listed, splits=2, execute=here)
+    command_line.main(["status", listed.id])
+    assert "missing, by name: a: 2, b, c: 2\nwhy: nobody has said" in capsys.readouterr().out
+    monkeypatch.setattr(listed.module, "UNFINISHED", "it takes days", raising=False)
+    command_line.main(["status", listed.id])
+    assert "why: it takes days" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("options", [["--jobs", "0"], ["--splits", "-1"], ["--budget-minutes", "0"],
+                                     ["--budget-minutes", "nan"], ["--jobs", "2", "--scheduler", "tcp://here:1"]])
+def test_wrong_options(listed, capsys, options):
+    with pytest.raises(SystemExit):
+        command_line.main(["run", listed.id, *options])
+    assert "must be" in (message := capsys.readouterr().err) or "not allowed with" in message
+
+
+def test_draw(listed, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert command_line.main(["draw", listed.id]) == 2
+    assert "has no figures of its own" in capsys.readouterr().err
+
+    def line(fig, results):
+        fig.add_subplot().plot(results["product"].astype(float))
+
+    monkeypatch.setattr(listed.module, "FIGURES", {"a": (line, (4, 3)), "b": (line, (3, 3))}, raising=False)
+    assert command_line.main(["draw", listed.id]) == 2
+    assert "has no results yet" in capsys.readouterr().err
+    runner.run(listed, execute=here)
+    monkeypatch.setattr(runner, "results", lambda _: pd.DataFrame(runner.read_rows(listed)))
+    for _ in range(2):      # what no one named may be replaced
+        assert command_line.main(["draw", listed.id]) == 0
+        assert capsys.readouterr().out.split() == [f"_build/figures/{listed.id}-{name}.png" for name in "ab"]
+    assert command_line.main(["draw", listed.id, "--figure", "b", "--output", "mine.svg"]) == 0
+    assert (tmp_path / "mine.svg").read_text().startswith("<?xml")
+    assert command_line.main(["draw", listed.id, "--figure", "b", "--output", "mine.svg"]) == 2
+    assert "there already: mine.svg" in capsys.readouterr().err
+    assert command_line.main(["draw", listed.id, "--figure", "c"]) == 2
+    assert "choose one of: a, b" in capsys.readouterr().err
+    assert command_line.main(["draw", listed.id, "--output", "x.txt"]) == 2
+    assert "must end in one of .png" in capsys.readouterr().err
 
 
 def test_unknown_study(capsys):

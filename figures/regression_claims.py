@@ -1,0 +1,188 @@
+"""Our numbers for the claims of bui2017 on regression, computed from the committed results.
+
+Each function measures one kind of claim; `claims.toml` says which claim is measured by which, and with what arguments.
+"""
+
+from functools import cache
+
+import numpy as np
+from scipy.stats import spearmanr
+
+from figures import bui_fig3, runner, significance, uci_regression
+from pepcore.registry import registry
+
+VFE, EP = 0.0, 1.0
+INTERMEDIATE = (20, 50, 100, 200)       # sizes M of the toy study that are neither tiny nor all the data
+
+# bui2017 table 1: rows for training and for testing
+TABLE_1 = {"boston": (455, 51), "concrete": (927, 103), "energy": (691, 77), "kin8nm": (7373, 819), "naval": (10741, 1193),
+           "yacht": (277, 31), "power": (8611, 957), "wine_red": (1439, 160)}
+
+
+@cache
+def results(study_id):
+    """The committed results, read once."""
+    return runner.results(study_id)
+
+
+# The toy study: bui_fig3 ----------------------------------------------------------------------------------------------
+
+def toy_powers_that_reach_the_full_gp(metric, within):
+    """Number of the eight powers whose mean loss at M = N is within a distance of the full GP's."""
+    toy = results("bui_fig3")
+    at_the_end = bui_fig3.curves(toy, metric).loc[bui_fig3.TRAIN]
+    return float((np.abs(at_the_end - bui_fig3.full_gp(toy, metric)) <= within).sum())
+
+
+def toy_overestimation():
+    """The log evidence above the full GP's, mean over data sets: one row per M, one column per power."""
+    toy = results("bui_fig3")
+    return bui_fig3.full_gp(toy, "nlml") - bui_fig3.curves(toy, "nlml")
+
+
+def toy_largest_overestimation(alpha):
+    """The most that the mean log evidence lies above the full GP's at an intermediate M, in nats."""
+    return float(toy_overestimation().loc[list(INTERMEDIATE), alpha].max())
+
+
+def toy_overestimation_at_the_end(alpha):
+    """The over-estimation at M = N as a share of the largest one at an intermediate M, in per cent."""
+    return 100 * float(toy_overestimation().loc[bui_fig3.TRAIN, alpha]) / toy_largest_overestimation(alpha)
+
+
+def toy_sets_overestimated(alpha, M):
+    """Share of the data sets whose log evidence lies above the full GP's, in per cent."""
+    toy = results("bui_fig3")
+    exact = toy[toy["method"] == "full"].set_index("data")["nlml"]
+    sparse = toy[(toy["method"] == "sparse") & (toy["M"] == M) & (toy["alpha"] == alpha)].set_index("data")["nlml"]
+    return 100 * float((sparse < exact.reindex(sparse.index)).mean())
+
+
+def toy_best_power(metric):
+    """The power whose loss is smallest in the mean over data sets and M."""
+    return float(bui_fig3.curves(results("bui_fig3"), metric).mean().idxmin())
+
+
+# Learning hyper-parameters of the full GP: bui_fig8 ---------------------------------------------------------------------
+
+def full_gp(N):
+    """The rows of the study for N training points."""
+    table = results("bui_fig8")
+    return table[table["N"] == N]
+
+
+def learnt_over_true_smse():
+    """How much larger the SMSE is with learnt than with true hyper-parameters, mean over data sets, in per cent."""
+    table = full_gp(500)
+    return 100 * float((table["smse_learnt"] / table["smse_true"]).mean() - 1)
+
+
+def learnt_minus_true_smll():
+    """How much larger the SMLL is with learnt than with true hyper-parameters, mean over data sets, in nats."""
+    table = full_gp(500)
+    return float((table["smll_learnt"] - table["smll_true"]).mean())
+
+
+def evidence_gain_of_learning():
+    """Log evidence with learnt minus that with true hyper-parameters, mean over data sets, in nats."""
+    table = full_gp(500)
+    return float((table["nlml_true"] - table["nlml_learnt"]).mean())
+
+
+def smse_over_training(N, hyper="learnt"):
+    """SMSE on the test half over that on the training half, mean over data sets."""
+    table = full_gp(N)
+    return float((table[f"smse_{hyper}"] / table[f"smse_train_{hyper}"]).mean())
+
+
+def smse_over_training_against_true(N):
+    """`smse_over_training` with learnt hyper-parameters over the same with true ones, which cannot overfit."""
+    return smse_over_training(N) / smse_over_training(N, "true")
+
+
+def smll_above_training(N):
+    """SMLL on the test half minus that on the training half, mean over data sets, in nats."""
+    table = full_gp(N)
+    return float((table["smll_learnt"] - table["smll_train_learnt"]).mean())
+
+
+# Real data: uci_regression ----------------------------------------------------------------------------------------------
+
+@cache
+def losses(metric):
+    """One row per (data, split, M), one column per power."""
+    return uci_regression.table(results("uci_regression"), metric)
+
+
+def wins(metric, first, second):
+    """How often power `first` has the smaller loss, in per cent of all runs, with its interval over splits."""
+    return significance.win_percentage(losses(metric), first, second)
+
+
+def powers_beaten(metric, alpha, leave_out=()):
+    """Number of other powers, but for those left out, against which `alpha` wins more than half of all runs."""
+    others = [other for other in uci_regression.ALPHAS if other != alpha and other not in leave_out]
+    return float(sum(wins(metric, alpha, other).value > 50 for other in others))
+
+
+def steps_up(metric):
+    """Number of the seven neighbours in the list of powers of which the larger power wins more than half of all runs."""
+    powers = uci_regression.ALPHAS
+    return float(sum(wins(metric, larger, smaller).value > 50 for smaller, larger in zip(powers, powers[1:])))
+
+
+@cache
+def ranks(metric):
+    """The average rank of every power, with intervals over splits."""
+    return significance.average_ranks(losses(metric))
+
+
+def best_rank(metric):
+    """The power with the best average rank."""
+    return min(ranks(metric), key=lambda alpha: ranks(metric)[alpha].value)
+
+
+def extremes_among_worst(metric):
+    """How many of the two powers with the worst average ranks are 0 and 1."""
+    worst = sorted(ranks(metric), key=lambda alpha: ranks(metric)[alpha].value)[-2:]
+    return float(len({VFE, EP}.intersection(worst)))
+
+
+def rank_behind_the_best(metric, alpha):
+    """By how much the average rank of `alpha` is worse than the best."""
+    return ranks(metric)[alpha].value - ranks(metric)[best_rank(metric)].value
+
+
+def sets_won(metric, first, second):
+    """On how many of eight data sets `first` has the smaller loss in the mean over splits and M.
+
+    While some sets have not been run, the share among those that have, times eight.
+    """
+    mean = losses(metric).groupby(level="data").mean()
+    return 8 * float((mean[first] < mean[second]).mean())
+
+
+def typical_win_over_typical_loss(metric, first, second):
+    """The median of the margins by which `first` wins over the median of those by which it loses."""
+    margin = losses(metric)[second] - losses(metric)[first]
+    return float(margin[margin > 0].median() / -margin[margin < 0].median())
+
+
+def largest_loss_over_largest_win(metric, first, second):
+    """The largest margin by which `first` loses over the largest by which it wins."""
+    margin = losses(metric)[second] - losses(metric)[first]
+    return float(-margin.min() / margin.max())
+
+
+def curves_that_fall_with_M(metric):
+    """Share of the curves of mean loss against M, one per data set and power, that fall (negative rank correlation)."""
+    mean = losses(metric).groupby(level=["data", "M"]).mean()
+    falling = [spearmanr(curve.index.get_level_values("M"), curve[alpha]).statistic < 0
+               for _, curve in mean.groupby(level="data") for alpha in curve]
+    return 100 * float(np.mean(falling))
+
+
+def regression_sets_of_the_same_size():
+    """Number of the eight data sets that have as many training and test rows here as in the paper's table 1."""
+    ours = {name: round(registry[name].train_fraction * registry[name].N) for name in TABLE_1}
+    return float(sum((ours[name], registry[name].N - ours[name]) == printed for name, printed in TABLE_1.items()))

@@ -1,0 +1,115 @@
+"""Is a difference between methods more than chance? Intervals and tests over the splits of the data sets.
+
+Runs on the same split share their training and test rows, so methods are compared in pairs. The random splits of one
+data set share most of their rows with each other: the pairs are not independent, and a test that takes them to be so
+finds differences too easily. `corrected_t_test` allows for it; intervals and Wilcoxon's test below do not, and describe
+how far the numbers would move with other splits of the same data.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import stats
+
+REPETITIONS = 2000
+LEVEL = 0.95
+
+
+class Estimate(NamedTuple):
+    """A number and the interval that holds it with 95 % confidence."""
+
+    value: float
+    low: float
+    high: float
+
+
+def win_percentage(wide, first, second):
+    """In how many per cent of the rows the loss in column `first` is smaller, with a bootstrap interval.
+
+    Parameters
+    ----------
+    wide : DataFrame with the index levels data, split and M, and one column of losses per method
+        The splits of each data set are drawn anew, with all their M together, since those share test rows.
+
+    Returns
+    -------
+    Estimate, in per cent; a tie counts half
+    """
+    won = (wide[first] < wide[second]) + 0.5 * (wide[first] == wide[second])
+    counts = won.groupby(level=["data", "split"]).agg(["sum", "count"])
+    wins, runs = _resampled(counts["sum"]), _resampled(counts["count"])
+    return _estimate(100 * won.mean(), 100 * wins.sum(axis=1) / runs.sum(axis=1))
+
+
+def average_ranks(wide):
+    """The average rank of every column over the rows, 1 for the smallest loss, each with a bootstrap interval.
+
+    Parameters
+    ----------
+    wide : DataFrame as for `win_percentage`
+
+    Returns
+    -------
+    dict of column -> Estimate
+    """
+    ranks = wide.rank(axis=1)
+    blocks = ranks.groupby(level=["data", "split"])
+    runs = _resampled(blocks.size()).sum(axis=1)
+    return {column: _estimate(ranks[column].mean(), _resampled(blocks[column].sum()).sum(axis=1) / runs) for column in wide}
+
+
+def _resampled(values):
+    """`values`, indexed by data and split, with the splits of each data set drawn anew: (repetitions, draws)."""
+    rng = np.random.default_rng(0)      # the same draws for every column: numerator and denominator fit together
+    parts = []
+    for _, part in values.groupby(level="data"):
+        parts.append(part.to_numpy()[rng.integers(len(part), size=(REPETITIONS, len(part)))])
+    return np.concatenate(parts, axis=1)
+
+
+def _estimate(value, repeated):
+    low, high = np.quantile(repeated, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return Estimate(float(value), float(low), float(high))
+
+
+def wilcoxon(first, second):
+    """The p-value of Wilcoxon's signed-rank test for paired losses (splits,); 1 where all pairs are equal."""
+    difference = np.asarray(first) - np.asarray(second)
+    return float(stats.wilcoxon(difference).pvalue) if np.any(difference) else 1.0
+
+
+def corrected_t_test(first, second, test_fraction):
+    """The p-value of the paired t-test whose variance allows for training sets that overlap.
+
+    The variance of the mean difference over n random splits is s² (1/n + n_test/n_train) in place of s²/n.
+
+    Parameters
+    ----------
+    first, second : (splits,) paired losses
+    test_fraction : float, share of the rows that is held out
+
+    Source: nadeau2003.
+    """
+    difference = np.asarray(first) - np.asarray(second)
+    n, variance = len(difference), np.var(difference, ddof=1)
+    if variance == 0:
+        return 1.0 if difference[0] == 0 else 0.0
+    t = difference.mean() / np.sqrt(variance * (1 / n + test_fraction / (1 - test_fraction)))
+    return float(2 * stats.t.sf(abs(t), n - 1))
+
+
+def holm(p_values):
+    """Holm's correction for several tests at once: adjusted p-values, in the given order."""
+    p = np.asarray(p_values, dtype=float)
+    order = np.argsort(p)
+    adjusted = np.empty(len(p))
+    adjusted[order] = np.minimum(1, np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)))
+    return adjusted
+
+
+def critical_difference(methods, problems):
+    """How far two average ranks must lie apart to differ at 5 %: Nemenyi's test, as used by demsar2006.
+
+    `problems` should be independent: the number of data sets, not of splits times M.
+    """
+    return float(stats.studentized_range.ppf(LEVEL, methods, np.inf) * np.sqrt(methods * (methods + 1) / (12 * problems)))
