@@ -3,10 +3,17 @@
 import ast
 from pathlib import Path
 
+import numpy as np
 import pytest
 from bs4 import BeautifulSoup
+from matplotlib.figure import Figure
+from scipy.stats import multivariate_normal
 
-from figures import bui_fig1
+from figures import bui_fig1, bui_fig2, runner, sampling_truth
+from pepcore import exact
+from pepcore.kernels import SquaredExponential
+from pepcore.likelihoods import Gaussian
+from pepcore.sites import Sites
 
 TESTS = Path(__file__).parent
 
@@ -62,3 +69,124 @@ def test_the_map_keeps_the_colours_of_alpha_and_leaves_text_to_the_page(method_m
     stops = [stop["stop-color"] for stop in method_map.select("linearGradient stop, lineargradient stop")]
     assert stops[0] == stops[5] == bui_fig1.style.colours["vfe"]
     assert stops[4] == stops[9] == bui_fig1.style.colours["ep"]
+
+
+# bui_fig2: the surrogate regression -----------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("M", [3, 6])
+def test_the_surrogate_has_the_posterior_and_the_evidence_of_power_ep(alpha, M):
+    fit = bui_fig2.example(alpha, M)
+    data = bui_fig2.surrogate(fit)
+    answer = bui_fig2.exact_inference(fit.posterior.basis, data)
+    mean, covariance = fit.posterior.hensman()
+    assert answer.log_evidence == pytest.approx(fit.log_evidence, rel=1e-10)
+    np.testing.assert_allclose(answer.mean, mean, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(answer.covariance, covariance, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(bui_fig2.predict(fit.posterior.basis, answer, bui_fig2.GRID), fit.predict(bui_fig2.GRID),
+                               rtol=0, atol=1e-9)
+
+
+def test_the_surrogate_evidence_is_a_gaussian_density():
+    """The scale that fits the evidence is no fudge on top: the density is evaluated independently."""
+    fit = bui_fig2.example(0.5)
+    data, K = bui_fig2.surrogate(fit), fit.posterior.basis.kernel(fit.posterior.basis.Z)
+    marginal = data.W @ K @ data.W.T + np.diag(data.noise)
+    density = multivariate_normal(np.zeros(len(K)), marginal).logpdf(data.targets)
+    assert density == pytest.approx(fit.log_evidence, abs=1e-4)     # K without the jitter
+
+
+def test_each_surrogate_number_speaks_of_one_pseudo_input():
+    W = bui_fig2.surrogate(bui_fig2.example(0.5)).W
+    np.testing.assert_array_equal(np.abs(W).argmax(axis=1), np.arange(len(W)))
+    assert (np.abs(np.diag(W)) > 0.9 * np.linalg.norm(W, axis=1)).all()
+
+
+def test_the_frame_of_the_surrogate_shows_what_its_text_says():
+    fig = Figure(figsize=(7, 5.6), layout="constrained")
+    bui_fig2.draw(fig, 0.5, -29.21)
+    titles = [ax.get_title() for ax in fig.axes]
+    text = bui_fig2.describe(0.5, -29.21)
+    assert "−29.21" in titles[2] and "−29.21" in text
+    evidence = f"{bui_fig2.example(0.5).log_evidence:.2f}".replace("-", "−")
+    assert evidence in titles[3] and evidence in text
+    dots, errors = (bui_fig2.surrogate(bui_fig2.example(0.5))[i] for i in (1, 2))
+    assert len(dots) == len(errors) == len(fig.axes[1].lines[-1].get_xdata())
+
+
+# sampling_truth: the true posterior -----------------------------------------------------------------------------------
+
+@pytest.fixture(scope="module")
+def gaussian_problem():
+    """Ten observations with Gaussian noise, whose posterior and evidence are known exactly."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(10, 1))
+    y = np.sin(2 * X[:, 0]) + 0.5 * rng.normal(size=10)
+    kernel = SquaredExponential(2.0, 0.7)
+    likelihood = Gaussian(0.3)
+    return kernel, X, y, lambda f: likelihood.log_density(y, f).sum(axis=1), exact.regression(kernel, X, y, noise=0.3)
+
+
+def test_elliptical_slice_sampling_finds_the_exact_posterior(gaussian_problem):
+    kernel, X, _, log_likelihood, fit = gaussian_problem
+    root = np.linalg.cholesky(kernel(X) + 1e-8 * np.eye(10))
+    rng = np.random.default_rng(1)
+    f, states = np.zeros((400, 10)), []
+    for move in range(300):
+        f = sampling_truth.elliptical_slice(f, log_likelihood, root, rng)
+        if move >= 100:
+            states.append(f)
+    chains = np.mean(states, axis=0)        # independent of each other, whatever the moves within a chain
+    mean, variance = fit.predict(X)
+    error = chains.std(axis=0, ddof=1) / np.sqrt(len(chains))
+    assert (np.abs(chains.mean(axis=0) - mean) < 4 * error).all()
+    assert (error < 0.03 * np.sqrt(variance)).all()
+    np.testing.assert_allclose(np.var(states, axis=(0, 1)), variance, rtol=0.06)
+
+
+@pytest.mark.parametrize("informed", [False, True])
+def test_annealing_finds_the_exact_evidence_from_any_base(gaussian_problem, informed):
+    kernel, X, y, log_likelihood, fit = gaussian_problem
+    # half of each site, so that something is left to anneal
+    sites = Sites(0.5 * fit.sites.tau, 0.5 * fit.sites.nu) if informed else Sites.flat(len(y))
+    base = sampling_truth.Base.build(kernel, X, sites)
+    log_evidence, log_weights, _ = sampling_truth.sample(log_likelihood, base, np.random.default_rng(2), 300, 200, 0)
+    weights = np.exp(log_weights - log_weights.max())
+    error = weights.std() / weights.mean() / np.sqrt(len(weights))
+    assert error < 0.05
+    assert log_evidence == pytest.approx(fit.log_evidence, abs=4 * error)
+
+
+def test_rows_of_the_sampling_study_come_out_again():
+    """Another processor may take another turn in a chain, so the rows agree as batches do."""
+    results = runner.results("sampling_truth")
+    again = sampling_truth.compute("line", "sites", 0)
+    known = sampling_truth.truth(results, "line")
+    batch_error = known.log_evidence_error * np.sqrt(sampling_truth.BATCHES)
+    assert again["log_evidence"] == pytest.approx(known.log_evidence, abs=5 * batch_error)
+    p = np.array([again[f"p{i}"] for i in range(sampling_truth.POINTS)])
+    assert np.abs(p - known.p).max() < 0.01
+
+
+def test_the_truth_does_not_depend_on_where_annealing_starts():
+    results = runner.results("sampling_truth")
+    informed, ignorant = (sampling_truth.truth(results, "line", base) for base in ("sites", "prior"))
+    error = np.hypot(informed.log_evidence_error, ignorant.log_evidence_error)
+    assert abs(informed.log_evidence - ignorant.log_evidence) < 3 * error < 0.06
+    assert np.abs(informed.p - ignorant.p).max() < 4 * ignorant.p_error.max()
+
+
+def test_without_sparsity_the_evidence_is_below_the_truth_and_nearer_to_it_the_larger_alpha():
+    results = runner.results("sampling_truth")
+    for problem in sampling_truth.PROBLEMS:
+        table = sampling_truth.compare(results, problem, sizes=())
+        error = sampling_truth.truth(results, problem).log_evidence_error
+        assert (np.diff(table["evidence"]) > 0).all()
+        assert table["evidence"].max() < -3 * error
+
+
+def test_the_studies_are_complete_and_without_failures():
+    for study in ("sampling_truth",):
+        results = runner.results(study)
+        assert len(results) == len(runner.load(study).runs())
+        assert np.isfinite(results.select_dtypes("number").to_numpy()).all()
