@@ -7,6 +7,8 @@ import build_book
 import pytest
 from bs4 import BeautifulSoup
 
+from figures import claims
+
 pytestmark = pytest.mark.book
 
 PAGES = build_book.pages()
@@ -104,3 +106,15 @@ def test_page_is_light_enough_for_a_phone(site, name):
 
 def test_the_entrance_leads_to_the_first_page(site):
     assert "chapters/start-here.html" in (site / "index.html").read_text()
+
+
+def test_the_ledger_holds_every_claim_with_its_verdict_and_files(site):
+    page = BeautifulSoup((site / "chapters/claims.html").read_text(encoding="utf-8"), "html.parser")
+    for claim in claims.ledger():
+        card = page.find(id=f"claim-{claim.id}".replace(".", "-").lower())
+        assert card.select_one(".verdict").get_text() == claim.verdict
+        text = card.get_text().replace("’", "'")       # the page has typographic quotation marks
+        assert claim.statement in text and claim.found.split(" (")[0] in text
+        files = [link["href"] for link in card.select("a.download")]
+        assert len(files) == bool(claim.measure) + bool(claim.data)
+        assert all((site / "chapters" / file).exists() for file in files)

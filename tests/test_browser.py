@@ -12,6 +12,8 @@ import threading
 import build_book
 import pytest
 
+from figures import claims
+
 pytestmark = pytest.mark.book
 
 PAGES = build_book.pages()
@@ -201,6 +203,21 @@ def test_light_and_dark_are_one_button_apart(visit):
         page.locator("button.theme-switch-button:visible").first.click()
         page.wait_for_timeout(200)
     assert len(seen) >= 2
+
+
+@pytest.mark.parametrize("visit", ["chapters/claims"], indirect=True)
+def test_the_ledger_shows_the_claims_that_the_filters_ask_for(visit):
+    page, ledger = visit.page, claims.ledger()
+    shown = page.locator("div.claim:visible")
+    assert shown.count() == len(ledger)
+    page.select_option("select[name=verdict]", "not-reproduced")
+    wanted = [claim for claim in ledger if claim.verdict == "not reproduced"]
+    assert shown.count() == len(wanted) > 0
+    assert page.locator("form.ledger-filters output").inner_text() == f"{len(wanted)} of {len(ledger)} claims"
+    assert {badge.inner_text() for badge in shown.locator(".verdict").all()} == {"not reproduced"}
+    page.select_option("select[name=paper]", wanted[0].paper)
+    assert shown.count() == sum(claim.paper == wanted[0].paper for claim in wanted)
+    assert visit.problems == NO_PROBLEMS
 
 
 def test_the_book_has_pages_with_sliders():

@@ -104,7 +104,8 @@ def errors_to(path):
 def configuration():
     """What stands in `_config.yml`, with links to the public repository where its address is known."""
     config = yaml.safe_load((ROOT / "_config.yml").read_text())
-    config["sphinx"]["local_extensions"]["docstrings"] = str(ROOT / "tools")    # the copy lies in another folder
+    extensions = config["sphinx"]["local_extensions"]
+    extensions.update(dict.fromkeys(extensions, str(ROOT / "tools")))       # the copy lies in another folder
     address = os.environ.get("BOOK_REPOSITORY")
     if address:
         config["repository"] = {"url": address, "branch": "main"}
