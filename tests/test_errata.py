@@ -286,6 +286,48 @@ def test_csa_1():
     assert agree(printed * np.exp(-(q**2) / (2 * r)), truth)
 
 
+def test_csa_2(regression):
+    """Eq. (135): the targets of the projected process are the least-squares ones, not P't."""
+    y, K, P, noise = regression["y"], regression["K_uu"], regression["W"].T, regression["noise"]
+    truth = P.T @ np.linalg.solve(noise * np.eye(len(y)) + P @ K @ P.T, y)  # alpha by eq. (130), with Lambda and a of all data
+    precision = P.T @ P / noise
+    weights = lambda targets: np.linalg.solve(np.linalg.inv(precision) + K, targets)  # eq. (121) for the reduced process
+    assert differ(weights(P.T @ y), truth)
+    assert agree(weights(np.linalg.solve(P.T @ P, P.T @ y)), truth)
+
+    representable = P @ np.arange(1.0, 6.0)  # targets that the basis vectors can represent must be reproduced
+    assert differ(P @ P.T @ representable, representable)
+    assert agree(P @ np.linalg.solve(P.T @ P, P.T @ representable), representable)
+
+
+def test_csa_3(regression):
+    """Pruning leaves a and Lambda alone, and not alpha: the process on four of five basis vectors, by conditioning."""
+    y, K, P, noise = regression["y"], regression["K_uu"], regression["W"].T, regression["noise"]
+    inner = np.linalg.inv(noise * np.eye(len(y)) + P @ K @ P.T)
+    alpha, C = P.T @ inner @ y, -P.T @ inner @ P
+    precision = np.linalg.inv(C + np.linalg.inv(K))  # of the coefficients of w, whose mean is alpha
+    truth = np.linalg.solve(precision[:4, :4], (precision @ alpha)[:4])  # given that the fifth is zero
+    assert differ(alpha[:4], truth)
+
+    P_new = P @ K[:, :4] @ np.linalg.inv(K[:4, :4])
+    inner = np.linalg.inv(noise * np.eye(len(y)) + P_new @ K[:4, :4] @ P_new.T)
+    assert agree(P_new.T @ inner @ y, truth)  # eq. (130) with the old a = y and the old Lambda
+
+
+def test_csa_4(regression):
+    """Eq. (126) and the product of two projections: transposed and in the other order, or they do not exist."""
+    K, P = regression["K_uu"], regression["W"].T
+    cut = np.hstack([np.eye(4), np.zeros((4, 1))])  # the text's [I 0]
+    inverse = np.linalg.inv(K[:4, :4])
+    with pytest.raises(ValueError, match="mismatch"):
+        K @ cut @ inverse
+    removal = K @ cut.T @ inverse
+    with pytest.raises(ValueError, match="mismatch"):
+        removal @ P  # "P_new = P P_old"
+    K_uf = K @ regression["W"]
+    assert agree(P @ removal, np.linalg.solve(K[:4, :4], K_uf[:4]).T)  # directly on the four that stay
+
+
 # villacampa2017 -------------------------------------------------------------------------------------------------------
 
 
