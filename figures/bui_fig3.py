@@ -5,6 +5,8 @@ Each data set is drawn from a GP with an ARD squared exponential kernel in five 
 "full") learns hyper-parameters and noise.
 """
 
+import numpy as np
+
 from figures import style
 from pepcore import exact, generators, metrics, power_ep, training
 
@@ -27,13 +29,14 @@ def grid():
                 yield {"data": data, "method": "sparse", "M": M, "alpha": alpha}
 
 
-def compute(data, method, M, alpha):
-    """One run: learn on the training half, measure on the other."""
+def compute(data, method, M, alpha, max_evaluations=MAX_EVALUATIONS, perturbation=0.0):
+    """One run: learn on the training half, measure on the other; `perturbation` as in `uci_regression.compute`."""
     toy = generators.toy_ard_gp(seed=data)
     X, y, X_test, y_test = toy.X[:TRAIN], toy.y[:TRAIN], toy.X[TRAIN:], toy.y[TRAIN:]
+    y = y * (1 + perturbation * np.random.default_rng(0).standard_normal(len(y)))
     infer = exact.regression if method == "full" else power_ep.regression
     start = X if M == TRAIN else "kmeans"
-    model = training.fit(None, X, y, M=M, alpha=alpha, Z=start, method=infer, max_evaluations=MAX_EVALUATIONS, seed=data)
+    model = training.fit(None, X, y, M=M, alpha=alpha, Z=start, method=infer, max_evaluations=max_evaluations, seed=data)
     mean, variance = model.predict(X_test, noise=True)
     return {"smse": metrics.smse(y_test, mean, y), "smll": metrics.smll(y_test, mean, variance, y),
             "nlml": -model.fit.log_evidence, "noise": model.noise, "evaluations": model.evaluations,

@@ -37,10 +37,14 @@ def prepare():
         datasets.load(data)
 
 
-def compute(data, split, M, alpha):
-    """One run: learn on the training part, measure on the test part."""
+def compute(data, split, M, alpha, max_evaluations=MAX_EVALUATIONS, perturbation=0.0):
+    """One run: learn on the training part, measure on the test part.
+
+    `perturbation` changes the training targets by that fraction, at random, to see what becomes of rounding errors.
+    """
     X, y, X_test, y_test = standardised(data, split)
-    model = training.fit(None, X, y, M=M, alpha=alpha, max_evaluations=MAX_EVALUATIONS, seed=split)
+    y = y * (1 + perturbation * np.random.default_rng(0).standard_normal(len(y)))
+    model = training.fit(None, X, y, M=M, alpha=alpha, max_evaluations=max_evaluations, seed=split)
     mean, variance = model.predict(X_test, noise=True)
     return {"smse": metrics.smse(y_test, mean, y), "smll": metrics.smll(y_test, mean, variance, y),
             "log_evidence": model.fit.log_evidence, "noise": model.noise, "jitter": model.fit.jitter,
