@@ -258,6 +258,7 @@ def draw_compare(fig, results, problem):
         ax.set_xscale("log")
         ax.set_xticks(sizes, [*map(str, sizes[:-1]), "all"])
         ax.minorticks_off()
+    left.set_yscale("symlog", linthresh=0.1)
     style.label(left, x="M", y="log evidence − truth (nats)")
     style.label(right, x="M", y="mean error of P(y = +1)")
     right.set_yscale("log")

@@ -4,16 +4,17 @@ import ast
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from bs4 import BeautifulSoup
 from matplotlib.figure import Figure
 from scipy.stats import multivariate_normal
 
-from figures import bui_fig1, bui_fig2, runner, sampling_truth
-from pepcore import exact
+from figures import bui_fig1, bui_fig2, bui_fig23, runner, sampling_truth
+from pepcore import exact, power_ep
 from pepcore.kernels import SquaredExponential
-from pepcore.likelihoods import Gaussian
-from pepcore.sites import Sites
+from pepcore.likelihoods import Gaussian, Probit
+from pepcore.sites import Sites, cavity
 
 TESTS = Path(__file__).parent
 
@@ -184,6 +185,82 @@ def test_without_sparsity_the_evidence_is_below_the_truth_and_nearer_to_it_the_l
         assert (np.diff(table["evidence"]) > 0).all()
         assert table["evidence"].max() < -3 * error
 
+
+
+# bui_fig23: where pseudo-inputs go ------------------------------------------------------------------------------------
+
+def test_distance_to_the_boundary():
+    on_it = np.array([[0.0, -1.0], [1.5, 1.25]])
+    np.testing.assert_allclose(bui_fig23.distance(on_it), 0, atol=1e-3)
+    # from a point on the axis above the vertex's centre of curvature the nearest points are (±√(y + ½), y − ½)
+    np.testing.assert_allclose(bui_fig23.distance(np.array([[0.0, 1.0], [0.0, -3.0]])), [np.sqrt(1.75), 2.0], atol=1e-3)
+    banana = bui_fig23.generators.banana(0, N=5)
+    assert banana.truth["function"](np.array([[1.5, 1.25]])) == pytest.approx(0)
+
+
+def test_fraction_outside_the_hull():
+    X = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    assert bui_fig23.outside(np.array([[0.5, 0.5], [2.0, 0.0], [0.1, 0.9], [-1.0, -1.0]]), X) == 0.5
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
+def test_what_wants_residual_is_the_sign_of_the_gradient(alpha):
+    """The derivative in one h is that of the log evidence, the features held still."""
+    X, y = bui_fig23.load(0)
+    X, y = X[:40], y[:40]
+    fit = power_ep.infer(SquaredExponential(9.0, 1.0), X[:5], X, y, Probit(), alpha=alpha, tolerance=1e-11)
+    wants = bui_fig23.wants_residual(fit, X, y)
+    assert wants.shape == (40,) and wants.any() == (alpha > 0)
+    mean, variance = fit.predict(X)
+    _, h = fit.posterior.basis.features(X)
+    cavity_mean, cavity_variance = cavity(mean, variance - h, fit.sites, alpha)
+    up, down = (fit.likelihood.log_moment(y, cavity_mean, cavity_variance + h + step, alpha)[0] for step in (1e-4, -1e-4))
+    np.testing.assert_array_equal(wants, up > down)
+
+
+@pytest.mark.parametrize(("data", "alpha"), [(0, 0.0), (0, 1.0)])
+def test_a_row_of_the_placement_study_is_the_model_that_it_says(data, alpha):
+    """The stored pseudo-inputs and kernel have the stored evidence, and moving the pseudo-inputs lowers it."""
+    fit, Z, row = bui_fig23.placement(runner.results("bui_fig23"), alpha, data)
+    assert row["converged"]
+    assert fit.log_evidence == pytest.approx(row["log_evidence"], rel=1e-6)
+    assert bui_fig23.distance(Z).mean() == pytest.approx(row["distance"], rel=1e-9)
+    moved = Z + 0.1 * np.random.default_rng(0).standard_normal(Z.shape)
+    there = power_ep.infer(fit.posterior.basis.kernel, moved, *bui_fig23.load(data), Probit(), alpha=alpha)
+    assert there.log_evidence < fit.log_evidence
+
+
+def test_a_given_kernel_is_trained_to_the_committed_row():
+    results = runner.results("bui_fig23")
+    inputs = {"data": 1, "kernel": "given", "alpha": 1.0}
+    (row,) = results[(results[list(inputs)] == pd.Series(inputs)).all(axis=1)].to_dict("records")
+    again = bui_fig23.compute(**inputs)
+    assert again["log_evidence"] == pytest.approx(row["log_evidence"], rel=0.01)
+    assert again["full_log_evidence"] == pytest.approx(row["full_log_evidence"], rel=1e-4)
+
+
+def test_claim_is_a_mean_of_log_ratios():
+    rows = [{"data": data, "kernel": "learnt", "alpha": alpha, "distance": factor, "data_distance": 1.0}
+            for data, near, far in [(0, 0.5, 2.0), (1, 0.5, 8.0)] for alpha, factor in [(0.0, near), (1.0, far)]]
+    claim = bui_fig23.claim(pd.DataFrame(rows))
+    assert claim["vfe"] == pytest.approx((np.log(0.5), 0))
+    assert claim["ep"] == pytest.approx((np.log(4), np.log(2)))
+    assert claim["between"] == pytest.approx((np.log(8), np.log(2)))
+
+
+def test_pictures_of_the_placement_agree_with_their_words():
+    results = runner.results("bui_fig23")
+    fig = Figure(figsize=(5, 5), layout="constrained")
+    bui_fig23.draw_placement(fig, results, 1.0)
+    _, Z, row = bui_fig23.placement(results, 1.0)
+    shown = next(line for line in fig.axes[0].lines if line.get_marker() == "^")
+    arrows = [child for child in fig.axes[0].texts if child.arrow_patch is not None]
+    assert len(shown.get_xdata()) + len(arrows) == len(Z)
+    assert f"{row['distance']:.2f}" in fig.axes[0].get_title()
+    assert f"{row['distance']:.2f}" in bui_fig23.describe_placement(results, 1.0)
+
+
+# all studies ----------------------------------------------------------------------------------------------------------
 
 def test_the_studies_are_complete_and_without_failures():
     for study in ("sampling_truth",):
