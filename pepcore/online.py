@@ -172,12 +172,8 @@ def update(state, X, y):
     process = state.process.with_room(state.budget, X.shape[1])
     learner = Learner(process, state.likelihood, state.budget, state.tolerance)
     report = learner.sweep(X, y, range(len(X)), first=state.seen)
-    return replace(
-        state,
-        process=learner.process.compact(),
-        seen=state.seen + len(X),
-        log_predictive=state.log_predictive + report["log_predictive"],
-    )
+    log_predictive = state.log_predictive + report["log_predictive"]
+    return replace(state, process=learner.process.compact(), seen=state.seen + len(X), log_predictive=log_predictive)
 
 
 def prune(state, i):
@@ -238,8 +234,8 @@ def infer(
     Z : (M, D), optional
         Basis vectors that stay from the beginning, in place of data that come and go.
     rho : float, in [0, 1]
-        How much of the residual variance γ of a datum that is no basis vector belongs to the process when its site is
-        computed: 1 is csato2002, 0 matches moments at the basis vectors as Power EP with alpha = 1 does.
+        Part of the residual variance γ of a datum that is no basis vector that belongs to the process when its site is
+        computed: 1 is csato2002; with Z, 0 is Power EP with alpha = 1, see `pepcore.fixed_basis`.
     order : (N,), optional
         Permutation in which the data are taken in every sweep.
     convergence : float
@@ -255,7 +251,7 @@ def infer(
     ------
     ValueError
         For wrong shapes, NaN, labels the likelihood does not know, a budget or sweeps that are no positive whole
-        number, a tolerance outside (0, 1), a rho outside [0, 1], an order that is no permutation.
+        number, a tolerance outside (0, 1), a rho outside [0, 1], an order that is no permutation, a budget beside Z.
     ImproperCavityError
         If the likelihood is not log-concave and a site leaves no proper posterior.
 
@@ -270,6 +266,8 @@ def infer(
     convergence = check_positive(convergence, "convergence")
     if Z is None:
         process = state.process.with_room(state.budget, X.shape[1])
+    elif budget is not None:
+        raise ValueError(f"budget = {budget} is for basis vectors that are chosen, but Z gives them all; leave one out")
     else:
         process, moving_sweeps = Process.fixed(kernel, check_inputs(Z, "Z", columns=X.shape[1])), 0
     sites = DirectedSites(len(X), process.slots)
@@ -286,19 +284,9 @@ def infer(
     if sweeps > 1 and not converged:
         _warn(report, sweeps, convergence)
     state = replace(state, process=learner.process.compact(), seen=len(X), log_predictive=report["log_predictive"])
-    return OnlineFit(
-        report["log_evidence"],
-        report["posterior"],
-        likelihood,
-        1.0,
-        Sites(sites.tau, sites.nu),
-        no_gradient,
-        converged,
-        len(history),
-        history,
-        state=state,
-        projection=sites.P[:, learner.process.used],
-    )
+    result = report["log_evidence"], report["posterior"], likelihood, 1.0, Sites(sites.tau, sites.nu)
+    more = {"state": state, "projection": sites.P[:, learner.process.used]}
+    return OnlineFit(*result, no_gradient, converged, len(history), history, **more)
 
 
 def _warn(report, sweeps, convergence):

@@ -417,6 +417,7 @@ def test_there_is_no_gradient_and_the_error_says_what_to_do():
         ({"order": [0] * 40}, "order must hold each of 0 ... 39 once"),
         ({"convergence": -1}, "convergence = -1.0 must be positive"),
         ({"Z": np.zeros((3, 5))}, "Z has 5 column"),
+        ({"Z": XS, "budget": 5}, "budget = 5 is for basis vectors that are chosen"),
     ],
 )
 def test_bad_options_are_refused(options, message):
