@@ -1,4 +1,4 @@
-"""Sparse Power EP for any log-concave likelihood: the one update, iterated on the features (A, h).
+"""Sparse Power EP for any likelihood: the one update, iterated on the features (A, h).
 
 q(v) = N(m, V) with V⁻¹ = I + A diag(τ) Aᵀ. A sweep costs two passes over A, O(NM²), and keeps nothing larger than A.
 """
@@ -7,7 +7,7 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import blas
+from scipy.linalg import LinAlgError, blas, cholesky
 
 from pepcore.features import feature_map, pull_back_blocks
 from pepcore.fit import Fit
@@ -27,6 +27,7 @@ def infer(
     y,
     likelihood,
     alpha=0.5,
+    method="parallel",
     sites=None,
     step=1.0,
     tolerance=1e-8,
@@ -34,9 +35,10 @@ def infer(
     jitter=1e-6,
     stream=False,
 ):
-    """Sparse Power EP for any log-concave likelihood and any power in [0, 1].
+    """Sparse Power EP for any likelihood and any power in [0, 1].
 
     alpha = 1 is EP; alpha = 0 is variational inference by natural gradients, and log_evidence then a lower bound.
+    Convergence is certain for no alpha, but usual for likelihoods that are log-concave in f.
 
     Parameters
     ----------
@@ -46,11 +48,15 @@ def infer(
     y : (N,) targets, for Probit labels -1 and +1
     likelihood : an object as in `pepcore.likelihoods`, for example Probit()
     alpha : float, or (N,) for a private power per datum
+    method : "parallel" or "sequential"
+        Update all sites from one posterior, or the posterior after every site, which is slower and more patient. Both
+        have the same fixed points.
     sites : Sites to start from, for example those of a fit at nearby hyper-parameters; None starts from the prior
     step : float
         Longest damped step, in (0, 1]; it is halved where that is needed, see `pepcore.sweeps`.
     tolerance : float
-        Converged when no site moves by more: max over data of |τ* − τ| s and |ν* − ν| √s, s the variance of aᵀv.
+        Converged when no site moves by more, max over data of |τ* − τ| s and |ν* − ν| √s, s the variance of aᵀv, and
+        the evidence has moved by no more in the last sweep (relative to its size, if that is above 1).
     max_sweeps : int
     jitter : float
         Added to the diagonal of K_uu, relative to the kernel's variance; tenfold after a failed factorisation.
@@ -64,7 +70,8 @@ def infer(
     Raises
     ------
     ValueError
-        For wrong shapes, NaN, a power outside [0, 1], labels the likelihood does not know, a step outside (0, 1].
+        For wrong shapes, NaN, a power outside [0, 1], targets the likelihood does not know, a step outside (0, 1], an
+        unknown method.
     ImproperCavityError
         If the sites given to start from leave no proper cavity.
 
@@ -74,11 +81,14 @@ def infer(
     Z = check_inputs(Z, "Z", columns=X.shape[1])
     y = likelihood.validate(check_targets(y, len(X)))
     alpha = check_alpha(alpha, size=len(X))
+    if method not in ("parallel", "sequential"):
+        raise ValueError(f"method = {method!r} is unknown; choose 'parallel' or 'sequential'")
     features = feature_map(kernel, Z, X, jitter, stream)
     evaluate = partial(_evaluate, features, y, likelihood, alpha)
-    state, history, converged = run_sweeps(evaluate, parallel, _check_sites(sites, len(X)), step, tolerance, max_sweeps)
+    propose = parallel if method == "parallel" else partial(_sequential, features, y, likelihood, alpha)
+    state, history, converged = run_sweeps(evaluate, propose, _check_sites(sites, len(X)), step, tolerance, max_sweeps)
     posterior = Posterior(features.basis, state.mean, state.precision_cholesky)
-    gradient, sweeps = partial(_gradient, features, state, alpha), len(history) - 1
+    gradient, sweeps = partial(_gradient, features, y, likelihood, alpha, state), len(history) - 1
     return Fit(state.log_evidence, posterior, likelihood, alpha, state.sites, gradient, converged, sweeps, history)
 
 
@@ -88,7 +98,8 @@ class _State(NamedTuple):
     sites: Sites
     mean: np.ndarray  # (M,), m
     precision_cholesky: np.ndarray  # (M, M), C Cᵀ = V⁻¹
-    cavity_mean: np.ndarray  # (N,), μ\ of aᵀv
+    cavity_mean: np.ndarray  # (N,), μ\ of aᵀv and of f
+    cavity_variance: np.ndarray  # (N,), h + s\, of f
     kept: np.ndarray  # (N,), c = 1 − α τ s
     d1: np.ndarray  # (N,), derivatives of l_α in the cavity mean
     d2: np.ndarray  # (N,)
@@ -103,32 +114,42 @@ def _evaluate(features, y, likelihood, alpha, sites):
     The evidence is −½ log|V⁻¹| − ½ mᵀm + Σ (l − log(c)/(2α) + ½ α γ² s\\) with γ = ν − τμ: the energy of
     :eq:`pep-energy` without the terms that would cancel in it, as bᵀm = mᵀm + Σ τμ².
     """
-    if not np.all(sites.tau >= 0):
-        raise ImproperCavityError("a site has a negative precision: the likelihood is not log-concave there")
     mean, C = _posterior(features, sites)
     mu, s, h = _marginals(features, mean, C)
-    cavity_mean, cavity_variance = cavity(mu, s, sites, alpha)
-    l, d1, d2 = likelihood.log_moment(y, cavity_mean, h + cavity_variance, alpha)
-    goal = target(cavity_mean, cavity_variance, d1, d2, alpha)
+    cavity_mean, reduced = cavity(mu, s, sites, alpha)
+    cavity_variance = h + reduced
+    l, d1, d2 = likelihood.log_moment(y, cavity_mean, cavity_variance, alpha)
+    goal = target(cavity_mean, reduced, d1, d2, alpha)
 
     removed, gamma = sites.tau * s, sites.nu - sites.tau * mu
-    local = l + 0.5 * removed * log1p_ratio(-alpha * removed) + 0.5 * alpha * gamma**2 * cavity_variance
+    local = l + 0.5 * removed * log1p_ratio(-alpha * removed) + 0.5 * alpha * gamma**2 * reduced
     log_evidence = float(-0.5 * log_determinant(C) - 0.5 * mean @ mean + local.sum())
     change_tau, change_nu = np.abs(goal.tau - sites.tau) * s, np.abs(goal.nu - sites.nu) * np.sqrt(s)
     change = float(max(change_tau.max(), change_nu.max()))
-    return _State(sites, mean, C, cavity_mean, 1 - alpha * removed, d1, d2, log_evidence, goal, change)
+    kept = 1 - alpha * removed
+    return _State(sites, mean, C, cavity_mean, cavity_variance, kept, d1, d2, log_evidence, goal, change)
 
 
 def _posterior(features, sites):
     """m (M,) and the Cholesky factor C (M, M) of V⁻¹ = I + A diag(τ) Aᵀ; source: :eq:`gp-posterior`."""
     M = len(features.basis.Z)
     precision, shift = np.eye(M, order="F"), np.zeros(M)
+    concave = bool(np.all(sites.tau >= 0))
     for rows, A, _ in features.blocks():
-        scaled = A * np.sqrt(sites.tau[rows])
-        precision = blas.dsyrk(1.0, scaled, beta=1.0, c=precision, lower=1, overwrite_c=1)
+        parts = [(1.0, np.sqrt(np.maximum(sites.tau[rows], 0.0)))]
+        if not concave:
+            parts.append((-1.0, np.sqrt(np.maximum(-sites.tau[rows], 0.0))))
+        for sign, root in parts:
+            precision = blas.dsyrk(sign, A * root, beta=1.0, c=precision, lower=1, overwrite_c=1)
         shift += A @ sites.nu[rows]
     precision += np.tril(precision, -1).T  # dsyrk fills the lower triangle
-    C, _ = safe_cholesky(precision, name="I + A diag(tau) A'")
+    if concave:
+        C, _ = safe_cholesky(precision, name="I + A diag(tau) A'")
+    else:
+        try:
+            C = np.asfortranarray(cholesky(precision, lower=True))
+        except LinAlgError:
+            raise ImproperCavityError("sites of negative precision leave no proper posterior") from None
     return solve_lower(C, solve_lower(C, shift), transposed=True), C
 
 
@@ -142,12 +163,39 @@ def _marginals(features, mean, C):
     return mu, s, h
 
 
+def _sequential(features, y, likelihood, alpha, state, step):
+    """One site after the other moves, each from the posterior that the one before left (rank-one changes of V).
+
+    Source: :eq:`ep-posterior`.
+    """
+    tau, nu, alphas = state.sites.tau.copy(), state.sites.nu.copy(), np.broadcast_to(alpha, len(y))
+    C_inverse = inverse_lower(state.precision_cholesky)
+    mean, V = state.mean.copy(), np.asfortranarray(C_inverse.T @ C_inverse)
+    for rows, A, h in features.blocks():
+        for n, a, residual in zip(range(rows.start, rows.stop), A.T, h, strict=True):
+            one = slice(n, n + 1)
+            site, Va, mu = Sites(tau[one], nu[one]), V @ a, mean @ a
+            s = a @ Va
+            cavity_mean, reduced = cavity(mu, s, site, alphas[one])
+            _, d1, d2 = likelihood.log_moment(y[one], cavity_mean, residual + reduced, alphas[one])
+            moved = site.toward(target(cavity_mean, reduced, d1, d2, alphas[one]), step)
+            dtau, dnu = (moved.tau - site.tau)[0], (moved.nu - site.nu)[0]
+            tau[one], nu[one] = moved.tau, moved.nu
+
+            growth = 1 + dtau * s
+            if not growth > 0:
+                raise ImproperCavityError(f"the new site of datum {n} leaves no proper posterior; take a smaller step")
+            mean += Va * ((dnu - dtau * mu) / growth)
+            V = blas.dger(-dtau / growth, Va, Va, a=V, overwrite_a=1)
+    return Sites(tau, nu)
+
+
 @one_blas_thread
-def _gradient(features, state, alpha):
+def _gradient(features, y, likelihood, alpha, state):
     """∂F/∂a = l' m\\ + (l'' + α l'²) V\\a and ∂F/∂h = ½ (l'' + α l'²), pulled back to kernel and Z.
 
     m\\ = m + α (τ μ\\ − ν) V a and V\\a = V a/c; l' and l'' are the derivatives of l_α. What the sites do cancels at the
-    fixed point, and the prior of v does not depend on any parameter.
+    fixed point, and the prior of v does not depend on any parameter. For the likelihood's own, ∂F/∂θ = Σ ∂l_α/∂θ.
     """
     C_inverse, sites, mean = inverse_lower(state.precision_cholesky), state.sites, state.mean
     curvature = state.d2 + alpha * state.d1**2
@@ -159,7 +207,8 @@ def _gradient(features, state, alpha):
         dA = multiply_lower(C_inverse, white, transposed=True)
         return blas.dger(1.0, mean, state.d1[rows], a=dA, overwrite_a=1), 0.5 * curvature[rows]
 
-    return pull_back_blocks(features, derivatives)
+    own = likelihood.parameter_gradient(y, state.cavity_mean, state.cavity_variance, alpha)
+    return pull_back_blocks(features, derivatives) | {key: float(value.sum()) for key, value in own.items()}
 
 
 def _check_sites(sites, size):

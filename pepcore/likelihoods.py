@@ -117,7 +117,7 @@ class Gaussian(Likelihood):
         """dict with "noise": ∂l_α/∂noise (N,) in closed form; the tilted distribution is a Gaussian."""
         _, d1, d2 = self.log_moment(y, mean, variance, alpha)
         tilted_variance = variance * (1 + alpha * variance * d2)
-        square = (y - mean - variance * d1) ** 2 + tilted_variance
+        square = (y - mean - alpha * variance * d1) ** 2 + tilted_variance
         return {"noise": 0.5 * (square / self.noise - 1) / self.noise}
 
     def derivatives(self, y, f):

@@ -132,6 +132,7 @@ def _grid(below, above, sd, centre, scale):
     outside = (centre < below) | (centre > above)  # nothing bends in the window
     even = outside | (SPACING * sd < 0.3 * scale)
     spacing = np.where(outside, SPACING * sd, np.minimum(SPACING * sd, RESOLUTION * scale))
+    centre = np.where(even, below, centre)  # not used there; sinh would overflow
     start = np.where(even, below, np.arcsinh(stretch * np.sinh((below - centre) / reach)))
     stop = np.where(even, above, np.arcsinh(stretch * np.sinh((above - centre) / reach)))
     count = 4 * np.ceil((stop - start) / (4 * np.where(even, spacing, STEP))).astype(int) + 1

@@ -2,18 +2,22 @@
 
 import warnings
 
+import numpy as np
+
 from pepcore.sites import ImproperCavityError
 from pepcore.validation import check_positive
 
 SMALLEST_STEP = 1e-3
+PATIENT_STEP = 0.05  # far from the solution the sites may have to move more with every sweep, however short the step
+STILL = 1e-12  # sites that move by less have arrived, as those of a Gaussian likelihood do after one sweep
 STEP_GROWTH = 1.1  # after a sweep that went well: with 1 some hard problems took twice as many sweeps
 
 
 def run_sweeps(evaluate, propose, start, step, tolerance, max_sweeps):
-    """Sweep until no site moves by more than the tolerance.
+    """Sweep until neither a site nor the evidence moves by more than the tolerance.
 
-    The step is halved when a cavity becomes improper or the sites move more than in the sweep before, and recovers by
-    10 % a sweep when all goes well.
+    The step is halved when a cavity becomes improper, and also, down to 0.05, when the sites move more than in the sweep
+    before; it recovers by 10 % a sweep when all goes well.
 
     Parameters
     ----------
@@ -22,7 +26,7 @@ def run_sweeps(evaluate, propose, start, step, tolerance, max_sweeps):
     propose : callable (state, step) -> Sites, one sweep; for example `parallel`
     start : Sites
     step : float in (0, 1], the longest step
-    tolerance : float, for `state.change`
+    tolerance : float, for `state.change` and for the change of the evidence by the last sweep, relative if it is large
     max_sweeps : int
 
     Returns
@@ -42,7 +46,7 @@ def run_sweeps(evaluate, propose, start, step, tolerance, max_sweeps):
     state, history, largest = evaluate(start), [], step
     for sweep in range(max_sweeps + 1):
         history.append({"log_evidence": state.log_evidence, "change": state.change, "step": step})
-        converged = state.change <= tolerance
+        converged = state.change <= tolerance and _steady(history, tolerance)
         if converged or sweep == max_sweeps or step < SMALLEST_STEP:
             break
         state, step = _advance(state, propose, evaluate, step, largest)
@@ -54,6 +58,14 @@ def run_sweeps(evaluate, propose, start, step, tolerance, max_sweeps):
             stacklevel=3,
         )
     return state, history, converged
+
+
+def _steady(history, tolerance):
+    """Whether the last sweep left the evidence where it was, or the sites do not move any more."""
+    if history[-1]["change"] <= STILL:
+        return True
+    now, before = history[-1]["log_evidence"], history[-2]["log_evidence"] if len(history) > 1 else np.inf
+    return abs(now - before) <= tolerance * max(1.0, abs(now))
 
 
 def parallel(state, step):
@@ -69,5 +81,7 @@ def _advance(state, propose, evaluate, step, largest):
         except ImproperCavityError:
             step /= 2
             continue
-        return new, step / 2 if new.change > state.change else min(STEP_GROWTH * step, largest)
+        if new.change > state.change:
+            return new, max(step / 2, min(step, PATIENT_STEP))
+        return new, min(STEP_GROWTH * step, largest)
     return state, step

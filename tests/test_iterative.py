@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from pepcore import exact, power_ep
+from pepcore.interdomain import Blurred
 from pepcore.kernels import Matern52, SquaredExponential
-from pepcore.likelihoods import Gaussian, Probit
+from pepcore.likelihoods import Gaussian, Logit, Poisson, Probit, StudentT
 from pepcore.sites import ImproperCavityError, Sites
 
 ALPHAS = [0.0, 0.01, 0.5, 1.0]
@@ -89,25 +90,77 @@ def test_evidence_leaves_alpha_zero_along_a_straight_line():
     assert twice - at_zero == pytest.approx(2 * (once - at_zero), rel=1e-2)
 
 
-@settings(max_examples=25)
+LIKELIHOODS = {
+    "probit": (Probit(), lambda f, rng: np.where(f > rng.normal(size=f.size), 1.0, -1.0)),
+    "logit": (Logit(), lambda f, rng: np.where(f > rng.logistic(size=f.size), 1.0, -1.0)),
+    "poisson": (Poisson(), lambda f, rng: rng.poisson(np.exp(f)).astype(float)),
+    "student": (StudentT(4.0, 0.4), lambda f, rng: f + 0.4 * rng.standard_t(4, f.size)),
+    "gaussian": (Gaussian(0.3), lambda f, rng: f + 0.5 * rng.normal(size=f.size)),
+}
+BASE = SquaredExponential(1.5, [0.9, 1.3])
+KERNELS = {"ordinary": BASE + Matern52(0.5, 1.1), "inter-domain": Blurred(BASE, [0.4, 0.2])}
+
+
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS.keys())
+@pytest.mark.parametrize("name", LIKELIHOODS)
+@settings(max_examples=8)
 @given(seed=st.integers(0, 10**6), alpha=st.sampled_from([0.0, 0.01, 0.3, 1.0]))
-def test_gradient_agrees_with_differences_through_reconverged_ep(seed, alpha):
-    Z, X, y = problem(seed, N=20, M=4)
-    kernel = SquaredExponential(1.5, [0.9, 1.3]) + Matern52(0.5, 1.1)
+def test_gradient_agrees_with_differences_through_reconverged_ep(name, kernel, seed, alpha):
+    Z, X, _ = problem(seed, N=20, M=4)
     rng = np.random.default_rng(seed)
-    options = {"alpha": alpha, "tolerance": 1e-11, "jitter": 1e-4, "max_sweeps": 500}
-    fit = power_ep.infer(kernel, Z, X, y, Probit(), **options)
+    likelihood, draw = LIKELIHOODS[name]
+    y = draw(np.sin(2 * X[:, 0]) + X[:, 1], rng)
+    options = {"alpha": alpha, "tolerance": 1e-11, "jitter": 1e-4, "max_sweeps": 1000}
+    fit = power_ep.infer(kernel, Z, X, y, likelihood, **options)
     way = {key: rng.normal(size=np.shape(value)) for key, value in fit.gradient.items()}
 
+    def moved(thing, t):
+        return thing.with_parameters({key: value + t * way[key] for key, value in thing.parameters.items()})
+
     def evidence(t):
-        moved = kernel.with_parameters({key: value + t * way[key] for key, value in kernel.parameters.items()})
-        return power_ep.infer(moved, Z + t * way["Z"], X, y, Probit(), sites=fit.sites, **options).log_evidence
+        place = moved(kernel, t), Z + t * way["Z"], X, y, moved(likelihood, t)
+        return power_ep.infer(*place, sites=fit.sites, **options).log_evidence
 
     step = 1e-3
-    one, two = (evidence(k * step) - evidence(-k * step) for k in (1, 2))
-    numeric = (8 * one - two) / (12 * step)
+    one, two, three = (evidence(k * step) - evidence(-k * step) for k in (1, 2, 3))
+    numeric = (45 * one - 9 * two + three) / (60 * step)
     parts = [np.sum(fit.gradient[key] * way[key]) for key in way]
     assert abs(sum(parts) - numeric) <= 1e-6 * max(1.0, np.abs(parts).sum())
+
+
+@pytest.mark.parametrize("name", LIKELIHOODS)
+@each_alpha
+def test_sequential_updates_end_at_the_same_fixed_point(name, alpha):
+    Z, X, _ = problem(10)
+    likelihood, draw = LIKELIHOODS[name]
+    y = draw(np.sin(2 * X[:, 0]) + X[:, 1], np.random.default_rng(10))
+    parallel = power_ep.infer(KERNEL, Z, X, y, likelihood, alpha=alpha, tolerance=1e-10)
+    sequential = power_ep.infer(KERNEL, Z, X, y, likelihood, alpha=alpha, tolerance=1e-10, method="sequential")
+    assert parallel.converged and sequential.converged
+    assert sequential.sweeps <= parallel.sweeps
+    assert sequential.log_evidence == pytest.approx(parallel.log_evidence, abs=1e-8)
+    np.testing.assert_allclose(sequential.sites.nu, parallel.sites.nu, rtol=1e-7, atol=1e-7)
+
+
+def test_a_student_t_likelihood_makes_sites_of_negative_precision():
+    Z, X, y = problem(11)
+    y = np.where(np.arange(40) % 8 == 0, 20.0, np.sin(X[:, 0]))
+    fit = power_ep.infer(KERNEL, Z, X, y, StudentT(3.0, 0.1))
+    assert fit.converged
+    assert (fit.sites.tau < 0).any()
+    mean, variance = fit.predict(X)
+    assert (variance > 0).all()
+    assert np.abs(mean - np.sin(X[:, 0])).mean() < 0.3  # the outliers at 20 hardly pull
+
+
+def test_convergence_asks_for_a_steady_evidence_too():
+    Z, X, y = problem(12, N=200, M=15)
+    fit = power_ep.infer(KERNEL, Z, X, y, Probit(), tolerance=1e-6)
+    before, last = (entry["log_evidence"] for entry in fit.history[-2:])
+    assert fit.history[-1]["change"] <= 1e-6
+    assert abs(last - before) <= 1e-6 * max(1.0, abs(last))
+    again = power_ep.infer(KERNEL, Z, X, y, Probit(), tolerance=1e-6, sites=fit.sites)
+    assert again.sweeps == 1  # from converged sites one sweep is needed to see that the evidence stands
 
 
 @each_alpha
@@ -153,9 +206,11 @@ def test_bad_input_is_refused():
         power_ep.infer(KERNEL, Z, X, (y + 1) / 2, Probit())
     with pytest.raises(ValueError, match=r"alpha = 1\.5"):
         power_ep.infer(KERNEL, Z, X, y, Probit(), alpha=1.5)
+    with pytest.raises(ValueError, match="choose 'parallel' or 'sequential'"):
+        power_ep.infer(KERNEL, Z, X, y, Probit(), method="serial")
     with pytest.raises(ValueError, match="step = 2"):
         power_ep.infer(KERNEL, Z, X, y, Probit(), step=2.0)
     with pytest.raises(ValueError, match="one for each row of X"):
         power_ep.infer(KERNEL, Z, X, y, Probit(), sites=Sites.flat(3))
     with pytest.raises(ImproperCavityError):
-        power_ep.infer(KERNEL, Z, X, y, Probit(), sites=Sites(np.full(40, -1.0), np.zeros(40)))
+        power_ep.infer(KERNEL, Z, X, y, Probit(), sites=Sites(np.full(40, -9.0), np.zeros(40)))
