@@ -4,18 +4,20 @@ Two classes in the plane (`generators.banana`) whose boundary, the curve on whic
 pseudo-inputs and, or not, the kernel are learnt by L-BFGS from the same start for every power. The distance of a point is
 that to the nearest point of the parabola, in standard deviations of the inputs.
 
-With `results = runner.results("bui_fig23")` call `distances(results)` and `claim(results)` for the numbers,
-`draw_placement(fig, results, alpha)` and `describe_placement(results, alpha)` for a slider over ALPHAS, and
-`draw_distances(fig, results)` for all data sets at once.
+With `results = runner.results("bui_fig23")` call `distances(results)` for a table, `draw_placement(fig, results, alpha)` and
+`describe_placement(results, alpha)` for a slider over ALPHAS, and `draw_distances(fig, results)` for all data sets at once.
+`distance_ratio(alpha)` and `distance_growth()` are the numbers of the claim, with their 95 % intervals.
 """
 
 from functools import cache
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 from scipy.spatial import Delaunay
 
-from figures import style
+from figures import runner, style
+from figures.significance import Estimate
 from pepcore import exact, generators, metrics, power_ep, training
 from pepcore.kernels import SquaredExponential
 from pepcore.likelihoods import Probit
@@ -115,20 +117,33 @@ def distances(results, kernel="learnt"):
                          "outside": runs["outside"].mean(), "nll": runs["nll"].mean()})
 
 
-def claim(results, kernel="learnt"):
-    """The paper's claim as numbers, each a mean over data sets with its standard error.
+def distance_ratio(alpha, kernel="learnt"):
+    """Distance of the pseudo-inputs to the boundary over that of the data, geometric mean over the data sets.
 
-    Returns
-    -------
-    dict of (mean, standard error)
-        "vfe" and "ep": log of the pseudo-inputs' distance over the data's distance, at α = 0 and 1; 0 would be spread as
-        the data are, below 0 nearer to the boundary. "between": their difference.
+    1 is spread as the data are, below 1 nearer to the boundary. The interval is Student's over the data sets.
     """
+    return _geometric_mean(_ratios(runner.results("bui_fig23"), kernel)[alpha])
+
+
+def distance_growth(kernel="learnt"):
+    """How many times farther from the boundary the pseudo-inputs of α = 1 are than those of α = 0, on the same data.
+
+    The geometric mean over the data sets, with Student's interval.
+    """
+    ratios = _ratios(runner.results("bui_fig23"), kernel)
+    return _geometric_mean(ratios[1.0] / ratios[0.0])
+
+
+def _ratios(results, kernel):
+    """Distance of the pseudo-inputs over that of the data: one row per data set, one column per power."""
     runs = results[results["kernel"] == kernel]
-    ratio = np.log(runs["distance"] / runs["data_distance"])
-    wide = runs.assign(ratio=ratio).pivot(index="data", columns="alpha", values="ratio")
-    parts = {"vfe": wide[0.0], "ep": wide[1.0], "between": wide[1.0] - wide[0.0]}
-    return {name: (float(values.mean()), float(values.sem())) for name, values in parts.items()}
+    return runs.assign(ratio=runs["distance"] / runs["data_distance"]).pivot(index="data", columns="alpha", values="ratio")
+
+
+def _geometric_mean(ratios):
+    logs = np.log(ratios.dropna())
+    half = stats.t.ppf(0.975, len(logs) - 1) * logs.sem()
+    return Estimate(*(float(np.exp(logs.mean() + shift)) for shift in (0, -half, half)))
 
 
 # Pictures -------------------------------------------------------------------------------------------------------------
@@ -176,8 +191,7 @@ def describe_placement(results, alpha, data=0, kernel="learnt"):
 
 def draw_distances(fig, results):
     """Distance of the pseudo-inputs over that of the data, one faint line per data set, and their geometric mean."""
-    runs = results[results["kernel"] == "learnt"]
-    wide = runs.assign(ratio=runs["distance"] / runs["data_distance"]).pivot(index="data", columns="alpha", values="ratio")
+    wide = _ratios(results, "learnt")
     ax = fig.subplots()
     ax.axhline(1, color=style.colours["data"], lw=1.5)
     ax.annotate("as far as the data", (1, 1), xytext=(0, -18), textcoords="offset points", ha="right",

@@ -10,8 +10,8 @@ from bs4 import BeautifulSoup
 from matplotlib.figure import Figure
 from scipy.stats import multivariate_normal
 
-from figures import bui_fig1, bui_fig2, bui_fig23, runner, sampling_truth
-from pepcore import exact, power_ep
+from figures import bui_fig1, bui_fig2, bui_fig23, bui_fig33, runner, sampling_truth
+from pepcore import datasets, exact, power_ep
 from pepcore.kernels import SquaredExponential
 from pepcore.likelihoods import Gaussian, Probit
 from pepcore.sites import Sites, cavity
@@ -239,13 +239,15 @@ def test_a_given_kernel_is_trained_to_the_committed_row():
     assert again["full_log_evidence"] == pytest.approx(row["full_log_evidence"], rel=1e-4)
 
 
-def test_claim_is_a_mean_of_log_ratios():
-    rows = [{"data": data, "kernel": "learnt", "alpha": alpha, "distance": factor, "data_distance": 1.0}
+def test_numbers_of_the_placement_claim_are_geometric_means(monkeypatch):
+    rows = [{"data": data, "kernel": "learnt", "alpha": alpha, "distance": 3 * factor, "data_distance": 3.0}
             for data, near, far in [(0, 0.5, 2.0), (1, 0.5, 8.0)] for alpha, factor in [(0.0, near), (1.0, far)]]
-    claim = bui_fig23.claim(pd.DataFrame(rows))
-    assert claim["vfe"] == pytest.approx((np.log(0.5), 0))
-    assert claim["ep"] == pytest.approx((np.log(4), np.log(2)))
-    assert claim["between"] == pytest.approx((np.log(8), np.log(2)))
+    monkeypatch.setattr(runner, "results", lambda study: pd.DataFrame(rows))
+    assert bui_fig23.distance_ratio(0.0) == pytest.approx((0.5, 0.5, 0.5))
+    # two logarithms, log 2 and log 8: mean log 4, standard error log 2, Student's factor for one degree of freedom 12.706
+    half = 2.0 ** 12.706205
+    assert bui_fig23.distance_ratio(1.0) == pytest.approx((4, 4 / half, 4 * half))
+    assert bui_fig23.distance_growth()[0] == pytest.approx(8)
 
 
 def test_pictures_of_the_placement_agree_with_their_words():
@@ -258,6 +260,49 @@ def test_pictures_of_the_placement_agree_with_their_words():
     assert len(shown.get_xdata()) + len(arrows) == len(Z)
     assert f"{row['distance']:.2f}" in fig.axes[0].get_title()
     assert f"{row['distance']:.2f}" in bui_fig23.describe_placement(results, 1.0)
+
+
+# bui_fig33: sparse EP with the pseudo-inputs at the data --------------------------------------------------------------
+
+@pytest.mark.parametrize(("alpha", "log_lengthscale", "log_amplitude"), [(1.0, 2.0, 1.0), (1.0, 5.0, 5.0), (0.75, 3.0, 2.0)])
+def test_cells_of_the_ionosphere_grid_come_out_again(alpha, log_lengthscale, log_amplitude):
+    inputs = {"alpha": alpha, "log_lengthscale": log_lengthscale, "log_amplitude": log_amplitude}
+    results = runner.results("bui_fig33")
+    (row,) = results[(results[list(inputs)] == pd.Series(inputs)).all(axis=1)].to_dict("records")
+    try:
+        again = bui_fig33.compute(**inputs)
+    except datasets.DataNotFoundError as problem:
+        pytest.skip(f"needs the data: {problem}")
+    assert again["converged"] == row["converged"]
+    for name in ("log_evidence", "nll", "standard_log_evidence", "standard_nll"):
+        assert again[name] == pytest.approx(row[name], rel=1e-5)
+
+
+def test_sparse_ep_at_the_data_is_standard_ep_on_the_whole_grid():
+    apart = bui_fig33.differences(runner.results("bui_fig33"))
+    assert apart.loc[1.0, "cells"] == len(bui_fig33.LOG_LENGTHSCALES) * len(bui_fig33.LOG_AMPLITUDES)
+    assert apart.loc[1.0, "log_evidence"] == bui_fig33.largest_difference("log_evidence") < 1e-6
+    assert apart.loc[1.0, "nll"] == bui_fig33.largest_difference("nll") < 1e-5
+
+
+def test_what_did_not_converge_is_neither_drawn_nor_chosen():
+    rows = [{"alpha": 1.0, "log_lengthscale": 0.0, "log_amplitude": amplitude, "log_evidence": evidence, "nll": -evidence,
+             "standard_log_evidence": 0.0, "standard_nll": 0.0, "p_apart": 0.0, "converged": converged}
+            for amplitude, evidence, converged in [(0.0, -5.0, True), (1.0, -3.0, True), (2.0, -1.0, False)]]
+    results = pd.DataFrame(rows)
+    assert [cell["log_amplitude"] for cell in bui_fig33.best(results, 1.0)] == [1.0, 1.0]
+    np.testing.assert_array_equal(bui_fig33.table(results, 1.0, "nll")[0.0], [5.0, 3.0, np.nan])
+    assert bui_fig33.differences(results).loc[1.0].tolist() == [5.0, 5.0, 0.0, 2]
+
+
+def test_the_picture_of_the_grid_marks_the_best_cells():
+    results = runner.results("bui_fig33")
+    fig = Figure(figsize=(7, 4.4), layout="constrained")
+    bui_fig33.draw(fig, results, 1.0)
+    by_evidence, by_loss = bui_fig33.best(results, 1.0)
+    marks = [(line.get_xdata()[0], line.get_ydata()[0]) for line in fig.axes[0].lines]
+    assert marks == [(cell["log_lengthscale"], cell["log_amplitude"]) for cell in (by_evidence, by_loss)]
+    assert f"{by_loss['nll']:.3f}" in bui_fig33.describe(results, 1.0)
 
 
 # all studies ----------------------------------------------------------------------------------------------------------
