@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
-from scipy.special import expit, log_ndtr, ndtr
+from scipy.special import expit, gammaln, log_ndtr, ndtr
 
-from pepcore.likelihoods import Gaussian, Likelihood, Probit
+from pepcore.likelihoods import Gaussian, Likelihood, Logit, Poisson, Probit, StudentT
 from pepcore.quadrature import quadrature_log_moment
 
 ALPHAS = [0.0, 1e-6, 0.1, 0.5, 1.0]
@@ -18,18 +18,21 @@ POSITIONS = np.array([-40.0, -12.0, -5.0, -2.0, -0.3, 0.0, 1.0, 3.0, 8.0, 40.0])
 
 
 @dataclass(frozen=True)
-class Logit(Likelihood):
-    """What a reader would write for a new likelihood."""
+class NegativeBinomial(Likelihood):
+    """What a reader would write for a new likelihood: counts that vary more than Poisson's, with mean exp(f)."""
+
+    shape: float = 2.0
 
     def derivatives(self, y, f):
-        p = expit(y * f)
-        return -np.logaddexp(0, -y * f), y * (1 - p), -p * (1 - p)
+        p = expit(f - np.log(self.shape))
+        constant = gammaln(y + self.shape) - gammaln(self.shape) - gammaln(y + 1)
+        return constant + y * np.log(p) + self.shape * np.log1p(-p), y - (y + self.shape) * p, -(y + self.shape) * p * (1 - p)
 
     def predict(self, mean, variance):
-        return np.exp(self.log_predictive(np.ones_like(mean), mean, variance))
+        return np.exp(mean + variance / 2)
 
     def validate(self, y):
-        return Probit().validate(y)
+        return Poisson().validate(y)
 
 
 def adaptive_moments(log_p, slope, bend, mean, variance, alpha):
@@ -215,13 +218,82 @@ def test_gaussian_closed_form_against_quadrature():
 
 
 def test_a_new_likelihood_is_short():
-    """Logit above is what the protocol promises: about ten lines, and its moments are right."""
-    assert len(inspect.getsource(Logit).strip().splitlines()) <= 14
-    log_p, slope = lambda f: -np.logaddexp(0, -f), lambda f: expit(-f)
-    bend = lambda f: -expit(f) * expit(-f)
+    """NegativeBinomial above is what the protocol promises: ten lines of code, and its moments are right."""
+    code = [line for line in inspect.getsource(NegativeBinomial).splitlines() if line.strip() and '"""' not in line]
+    assert len(code) <= 12
+    likelihood, y = NegativeBinomial(), 3.0
+    functions = [lambda f, i=i: float(likelihood.derivatives(np.array(y), np.array(f))[i]) for i in range(3)]
     for alpha in (0.0, 0.5, 1.0):
-        expected = np.array([[v] for v in adaptive_moments(log_p, slope, bend, -3.0, 9.0, alpha)])
-        assert np.all(relative_errors(Logit().log_moment(np.ones(1), np.array([-3.0]), 9.0, alpha), expected) < 1e-10)
+        expected = np.array([[v] for v in adaptive_moments(*functions, -3.0, 4.0, alpha)])
+        assert np.all(relative_errors(likelihood.log_moment(np.array([y]), np.array([-3.0]), 4.0, alpha), expected) < 1e-8)
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize("variance", [1e-6, 1e-2, 1.0, 10.0, 100.0])
+def test_logit_moments_far_into_the_tails(alpha, variance):
+    likelihood = Logit()
+    functions = [lambda f, i=i: float(likelihood.derivatives(np.array(1.0), np.array(f))[i]) for i in range(3)]
+    means = POSITIONS * np.sqrt(variance)
+    expected = np.array([adaptive_moments(*functions, m, variance, alpha) for m in means]).T
+    found = likelihood.log_moment(np.ones(len(means)), means, np.full(len(means), variance), alpha)
+    assert np.all(relative_errors(found, expected) < [1e-10, 1e-9, 1e-8])
+
+
+def dense_moments(likelihood, y, mean, variance, alpha, nodes, weights):
+    """l, d1, d2 by a rule with very many nodes, for alpha not too small."""
+    log_p, slope, bend = likelihood.derivatives(y, nodes)
+    exponent = alpha * log_p - 0.5 * (nodes - mean) ** 2 / variance
+    mass = weights * np.exp(exponent - exponent.max())
+    expect = lambda values: (mass * values).sum() / mass.sum()
+    l = (exponent.max() + np.log(mass.sum() / np.sqrt(2 * np.pi * variance))) / alpha
+    d1 = expect(slope)
+    return l, d1, expect(bend) + alpha * expect((slope - d1) ** 2)
+
+
+@pytest.mark.parametrize("alpha", [0.1, 0.5, 1.0])
+@pytest.mark.parametrize("y", [0.0, 3.0, 1000.0])
+@pytest.mark.parametrize("variance", [1e-4, 1e-2, 1.0, 10.0])
+def test_poisson_moments_against_a_dense_rule(alpha, y, variance):
+    for mean in (-6.0, -2.0, 0.0, 3.0, 8.0):
+        edge = np.sqrt(variance) * 14 * np.array([-1, 1]) + np.sort([mean, mean + alpha * variance * (y - np.exp(mean))])
+        low, high = max(edge[0], -80.0), min(edge[1], 12.0)
+        nodes, step = np.linspace(low, high, 100_001, retstep=True)
+        expected = np.array(dense_moments(Poisson(), y, mean, variance, alpha, nodes, step))
+        found = np.ravel(Poisson().log_moment(np.array([y]), np.array([mean]), variance, alpha))
+        assert np.all(np.abs(found - expected) / (np.abs(expected) + 1e-3) < [1e-9, 1e-8, 1e-6])
+
+
+def test_poisson_closed_form_at_zero_is_the_limit():
+    rng = np.random.default_rng(7)
+    y, mean, variance = rng.poisson(3, 200).astype(float), 2 * rng.normal(size=200), rng.uniform(1e-3, 2, 200)
+    limit = np.array(Poisson().log_moment(y, mean, variance, 0.0))
+    assert np.all(relative_errors(np.array(Poisson().log_moment(y, mean, variance, 1e-13)), limit) < 1e-7)
+
+
+@pytest.mark.parametrize("alpha", [0.1, 0.5, 1.0])
+@pytest.mark.parametrize(("degrees", "scale"), [(4.0, 1.0), (4.0, 0.01), (1.0, 0.3), (30.0, 0.1)])
+def test_student_t_moments_against_a_dense_rule(alpha, degrees, scale):
+    """With f = scale · sinh(t) even nodes in t resolve the peak of p at y = 0 and the Gaussian wherever it lies."""
+    likelihood, (t, step) = StudentT(degrees, scale), np.linspace(-14, 14, 200_001, retstep=True)
+    nodes, weights = scale * np.sinh(t), scale * np.cosh(t) * step
+    for variance in (1e-3, 1.0, 100.0):
+        for distance in (0.0, 0.3, 2.0, 6.0, 15.0):
+            mean = distance * np.sqrt(variance)
+            expected = np.array(dense_moments(likelihood, 0.0, mean, variance, alpha, nodes, weights))
+            found = np.ravel(likelihood.log_moment(np.zeros(1), np.array([mean]), variance, alpha))
+            assert np.all(np.abs(found - expected) / (np.abs(expected) + 1e-3) < [1e-9, 1e-8, 1e-6])
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("likelihood", [Gaussian(0.3), StudentT(4.0, 0.3)], ids=lambda x: type(x).__name__)
+def test_gradient_in_the_parameters_of_a_likelihood(likelihood, alpha):
+    rng = np.random.default_rng(8)
+    y, mean, variance = rng.normal(size=50), 2 * rng.normal(size=50), 10 ** rng.uniform(-3, 1, 50)
+    for key, value in likelihood.parameters.items():
+        step = 1e-4 * value
+        up, down = (likelihood.with_parameters({key: value + s}).log_moment(y, mean, variance, alpha)[0] for s in (step, -step))
+        gradient = likelihood.parameter_gradient(y, mean, variance, alpha)[key]
+        np.testing.assert_allclose(gradient, (up - down) / (2 * step), rtol=1e-5, atol=1e-6)
 
 
 def test_predictions():
@@ -243,6 +315,33 @@ def test_log_density_integrates_to_one():
         np.testing.assert_allclose(sum(np.exp(likelihood.log_density(y, f)) for y in (-1.0, 1.0)), 1.0, rtol=1e-12)
     y = np.linspace(-8, 8, 4001)
     assert np.trapezoid(np.exp(Gaussian(0.5).log_density(y, 0.7)), y) == pytest.approx(1.0, abs=1e-10)
+
+
+def test_predictions_of_counts_and_of_noisy_values():
+    mean, variance = np.array([-1.0, 0.5]), np.array([0.3, 0.8])
+    rng = np.random.default_rng(9)
+    f = mean + np.sqrt(variance) * rng.normal(size=(400_000, 2))
+    counts = rng.poisson(np.exp(f))
+    np.testing.assert_allclose(Poisson().predict(mean, variance), [counts.mean(axis=0), counts.var(axis=0)], rtol=0.03)
+    values = f + 0.2 * rng.standard_t(5, f.shape)
+    np.testing.assert_allclose(StudentT(5.0, 0.2).predict(mean, variance), [values.mean(axis=0), values.var(axis=0)], atol=0.01)
+    assert np.isinf(StudentT(2.0, 0.2).predict(mean, variance)[1]).all()
+    np.testing.assert_allclose(Logit().predict(mean, variance), expit(f).mean(axis=0), atol=2e-3)
+
+
+def test_wrong_targets_and_parameters_say_how_to_mend_them():
+    with pytest.raises(ValueError, match="expected counts 0, 1, 2"):
+        Poisson().validate(np.array([1.0, 2.5]))
+    with pytest.raises(ValueError, match=r"y holds -1, expected counts"):
+        Poisson().validate(np.array([-1.0, 2.0]))
+    with pytest.raises(ValueError, match=r"labels -1 and \+1"):
+        Logit().validate(np.array([0, 1]))
+    with pytest.raises(ValueError, match="scale"):
+        StudentT(4.0, -1.0)
+    with pytest.raises(ValueError, match="degrees"):
+        StudentT(0.0)
+    with pytest.raises(ValueError, match="NaN"):
+        StudentT().validate(np.array([np.nan]))
 
 
 def test_wrong_labels_say_how_to_mend_them():
