@@ -8,8 +8,11 @@ treats it, and names the tests that prove it; the tests of this module hold both
 from dataclasses import dataclass
 from html import escape
 from math import atan2, degrees
+from pathlib import Path
 
 from figures import style
+
+TESTS = Path(__file__).resolve().parent.parent / "tests"
 
 # where the corners stand, in units of which a phone's screen has about 360
 LEFT, RIGHT, WIDTH = 42, 318, 360
@@ -136,6 +139,16 @@ CSS = """
 html[data-theme="dark"] body .bd-content div.cell_output .text_html:has(> .method-map) {
   padding: 0; background: none; color: inherit; }
 """
+
+
+def unproved():
+    """How many places of the map name a test that does not exist."""
+    return float(sum(not all(map(_exists, place.tests)) for places in PANELS.values() for place in places))
+
+
+def _exists(test):
+    file, _, function = test.partition("::")
+    return f"\ndef {function}(" in (TESTS / file).read_text(encoding="utf-8")
 
 
 def show():

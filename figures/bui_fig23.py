@@ -204,3 +204,6 @@ def draw_distances(fig, results):
     ax.set_yticks([0.5, 1, 2, 4, 8], ["½", "1", "2", "4", "8"])
     ax.minorticks_off()
     style.label(ax, x="power α", y="distance to the boundary\nover that of the data")
+
+
+FIGURES = {"fig23": (draw_distances, (7, 3.6))}

@@ -11,7 +11,7 @@ for a slider over ALPHAS.
 """
 
 import warnings
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pandas as pd
@@ -125,3 +125,6 @@ def describe(results, alpha):
             f"{by_evidence['log_amplitude']:g}: {by_evidence['log_evidence']:.1f}, with a test loss of "
             f"{by_evidence['nll']:.3f}. The smallest test loss, {by_loss['nll']:.3f}, is at {by_loss['log_lengthscale']:g} and "
             f"{by_loss['log_amplitude']:g}.")
+
+
+FIGURES = {"fig33": (partial(draw, alpha=1.0), (7, 4.4))}

@@ -9,6 +9,7 @@ for what the committed batches say, `compare(results, problem)` for the approxim
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -275,3 +276,7 @@ def draw_probabilities(fig, results, problem, alphas=ALPHAS):
                     color=style.alpha_colour(alpha), label=style.alpha_label(alpha))
     style.label(ax, x="true P(y = +1)", y="approximate − true")
     ax.legend()
+
+
+FIGURES = {"truth_evidence": (partial(draw_compare, problem="banana"), (7, 3.6)),
+           "truth_probabilities": (partial(draw_probabilities, problem="steep"), (7, 3.6))}

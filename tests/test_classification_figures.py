@@ -1,6 +1,7 @@
 """The figures of the chapter on sparse classification: what they draw is true, and committed rows come out again."""
 
 import ast
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +37,13 @@ def test_every_place_of_the_map_names_tests_that_exist():
             file, _, function = test.partition("::")
             tree = ast.parse((TESTS / file).read_text(encoding="utf-8"))
             assert function in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}, test
+    assert bui_fig1.unproved() == 0
+
+
+def test_a_place_without_its_test_is_counted(monkeypatch):
+    lost = replace(PLACES[0], tests=(*PLACES[0].tests, "test_exact.py::test_that_is_not_there"))
+    monkeypatch.setattr(bui_fig1, "PANELS", {"Regression": (lost, PLACES[1])})
+    assert bui_fig1.unproved() == 1
 
 
 @pytest.mark.book
@@ -86,6 +94,10 @@ def test_the_surrogate_has_the_posterior_and_the_evidence_of_power_ep(alpha, M):
     np.testing.assert_allclose(answer.covariance, covariance, rtol=0, atol=1e-9)
     np.testing.assert_allclose(bui_fig2.predict(fit.posterior.basis, answer, bui_fig2.GRID), fit.predict(bui_fig2.GRID),
                                rtol=0, atol=1e-9)
+
+
+def test_nothing_is_left_between_the_surrogate_and_power_ep():
+    assert bui_fig2.largest_difference() < 1e-10
 
 
 def test_the_surrogate_evidence_is_a_gaussian_density():
@@ -312,3 +324,12 @@ def test_the_studies_are_complete_and_without_failures():
         results = runner.results(study)
         assert len(results) == len(runner.load(study).runs())
         assert np.isfinite(results.select_dtypes("number").to_numpy()).all()
+
+
+@pytest.mark.parametrize("study", [bui_fig23, bui_fig33, sampling_truth])
+def test_a_study_can_be_drawn_from_its_committed_rows(study):
+    name = study.__name__.rpartition(".")[2]
+    for draw, size in study.FIGURES.values():
+        fig = Figure(figsize=size, layout="constrained")
+        draw(fig, runner.results(name))
+        assert all(ax.has_data() for ax in fig.axes)
