@@ -6,7 +6,8 @@ that to the nearest point of the parabola, in standard deviations of the inputs.
 
 With `results = runner.results("bui_fig23")` call `distances(results)` for a table, `draw_placement(fig, results, alpha)` and
 `describe_placement(results, alpha)` for a slider over ALPHAS, and `draw_distances(fig, results)` for all data sets at once.
-`distance_ratio(alpha)` and `distance_growth()` are the numbers of the claim, with their 95 % intervals.
+`distance_ratio(alpha)` and `distance_growth()` are the numbers of the claim, with their 95 % intervals. What α = 1 is about
+show `wants_residual(fit, X, y)` and `other_model(fit, X, y)`, for a fit of `placement(results, alpha)` and `load(data)`.
 """
 
 from functools import cache
@@ -15,6 +16,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 from scipy.spatial import Delaunay
+from scipy.special import log_ndtr
 
 from figures import runner, style
 from figures.significance import Estimate
@@ -101,6 +103,28 @@ def wants_residual(fit, X, y):
     cavity_mean, cavity_variance = cavity(mean, variance - h, fit.sites, fit.alpha)
     _, d1, d2 = fit.likelihood.log_moment(y, cavity_mean, cavity_variance + h, fit.alpha)
     return d2 + fit.alpha * d1**2 > 0
+
+
+def other_model(fit, X, y, draws=20_000, seed=0):
+    """Evidence of the model whose residuals are independent, p(y) = E over v of Π Φ(yₙ aₙᵀv/√(1 + hₙ)), and its error.
+
+    This is what EP approximates when pseudo-inputs are learnt at α = 1: not the GP, but a neighbour that may call its
+    residual variance label noise. Importance sampling from the posterior of `fit`, a little widened.
+
+    Returns
+    -------
+    log evidence, its standard error
+    """
+    A, h = fit.posterior.basis.features(X)
+    mean, V = fit.posterior.whitened()
+    root = 1.15 * np.linalg.cholesky(V)
+    white = np.random.default_rng(seed).standard_normal((draws, len(mean)))
+    v = mean + white @ root.T
+    log_weights = (log_ndtr(y * (v @ A) / np.sqrt(1 + h)).sum(axis=1) - 0.5 * (v**2).sum(axis=1)
+                   + 0.5 * (white**2).sum(axis=1) + np.log(np.diag(root)).sum())
+    weights = np.exp(log_weights - log_weights.max())
+    error = weights.std() / weights.mean() / np.sqrt(draws)
+    return float(np.log(weights.mean()) + log_weights.max()), float(error)
 
 
 # Numbers --------------------------------------------------------------------------------------------------------------

@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 from bs4 import BeautifulSoup
 from matplotlib.figure import Figure
-from scipy.stats import multivariate_normal
+from scipy.integrate import quad
+from scipy.stats import multivariate_normal, norm
 
 from figures import bui_fig1, bui_fig2, bui_fig23, bui_fig33, runner, sampling_truth
 from pepcore import datasets, exact, power_ep
@@ -228,6 +229,25 @@ def test_what_wants_residual_is_the_sign_of_the_gradient(alpha):
     cavity_mean, cavity_variance = cavity(mean, variance - h, fit.sites, alpha)
     up, down = (fit.likelihood.log_moment(y, cavity_mean, cavity_variance + h + step, alpha)[0] for step in (1e-4, -1e-4))
     np.testing.assert_array_equal(wants, up > down)
+
+
+def test_evidence_of_the_other_model_against_the_integral():
+    """With one pseudo-input the evidence is one integral."""
+    X, y = (part[:12] for part in bui_fig23.load(0))
+    fit = power_ep.infer(SquaredExponential(4.0, 1.0), X[:1], X, y, Probit(), alpha=1.0)
+    A, h = fit.posterior.basis.features(X)
+    truth = quad(lambda v: norm.pdf(v) * norm.cdf(y * A[0] * v / np.sqrt(1 + h)).prod(), -9, 9, epsabs=1e-14)[0]
+    log_evidence, error = bui_fig23.other_model(fit, X, y)
+    assert error < 0.01
+    assert log_evidence == pytest.approx(np.log(truth), abs=4 * error)
+
+
+def test_ep_has_the_evidence_of_the_other_model():
+    """What exceeds the full GP's evidence at α = 1 is no error of EP: it is the evidence of the model with label noise."""
+    fit, _, row = bui_fig23.placement(runner.results("bui_fig23"), 1.0)
+    log_evidence, error = bui_fig23.other_model(fit, *bui_fig23.load(0))
+    assert error < 0.01
+    assert abs(log_evidence - fit.log_evidence) < 0.1 < 5 < fit.log_evidence - row["full_log_evidence"]
 
 
 @pytest.mark.parametrize(("data", "alpha"), [(0, 0.0), (0, 1.0)])
