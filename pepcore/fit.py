@@ -1,4 +1,4 @@
-"""What every method of inference returns."""
+"""What every method of inference returns, and what training does."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -55,3 +55,32 @@ class Fit:
         """Mean (S,) and variance (S,) of the latent f at Xs (S, D); if `noise`, what the likelihood predicts of y."""
         mean, variance = self.posterior.predict(Xs)
         return self.likelihood.predict(mean, variance) if noise else (mean, variance)
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """What training returns.
+
+    Attributes
+    ----------
+    kernel, Z (M, D) or None, noise (float or None), alpha : what was learnt, and the power it was learnt with
+    fit : the inference result at those values, with `log_evidence`, `posterior`, ...
+    evaluations : int, evaluations of evidence and gradient, over all restarts
+    converged : bool, True when the best start met the tolerance within its evaluations
+    message : str, why the best start ended
+    history : (evaluations,) log evidence of every evaluation, in order, in nats; on mini-batches, its estimate from each
+    """
+
+    kernel: object
+    Z: np.ndarray | None
+    noise: float | None
+    alpha: float | np.ndarray | None
+    fit: object
+    evaluations: int
+    converged: bool
+    message: str
+    history: np.ndarray = field(repr=False)
+
+    def predict(self, Xs, **options):
+        """As `fit.predict`: mean (S,) and variance (S,) at Xs (S, D)."""
+        return self.fit.predict(Xs, **options)

@@ -88,11 +88,11 @@ def infer(
     propose = parallel if method == "parallel" else partial(_sequential, features, y, likelihood, alpha)
     state, history, converged = run_sweeps(evaluate, propose, _check_sites(sites, len(X)), step, tolerance, max_sweeps)
     posterior = Posterior(features.basis, state.mean, state.precision_cholesky)
-    gradient, sweeps = partial(_gradient, features, y, likelihood, alpha, state), len(history) - 1
+    gradient, sweeps = partial(gradient_of, features, y, likelihood, alpha, state), len(history) - 1
     return Fit(state.log_evidence, posterior, likelihood, alpha, state.sites, gradient, converged, sweeps, history)
 
 
-class _State(NamedTuple):
+class State(NamedTuple):
     """Everything that follows from the sites."""
 
     sites: Sites
@@ -109,12 +109,17 @@ class _State(NamedTuple):
 
 
 def _evaluate(features, y, likelihood, alpha, sites):
-    """Posterior, evidence and targets for given sites.
+    """Posterior, evidence and targets for given sites of all data."""
+    mean, C = posterior_of(features, sites)
+    return local_moments(features, y, likelihood, alpha, sites, mean, C)
+
+
+def local_moments(features, y, likelihood, alpha, sites, mean, C, weight=1.0):
+    """State (cavities, moments, targets, evidence) of the data in `features`, from the posterior N(mean, (C Cᵀ)⁻¹) of v.
 
     The evidence is −½ log|V⁻¹| − ½ mᵀm + Σ (l − log(c)/(2α) + ½ α γ² s\\) with γ = ν − τμ: the energy of
-    :eq:`pep-energy` without the terms that would cancel in it, as bᵀm = mᵀm + Σ τμ².
+    :eq:`pep-energy` without the terms that would cancel in it, as bᵀm = mᵀm + Σ τμ². Each datum counts `weight` times.
     """
-    mean, C = _posterior(features, sites)
     mu, s, h = _marginals(features, mean, C)
     cavity_mean, reduced = cavity(mu, s, sites, alpha)
     cavity_variance = h + reduced
@@ -123,26 +128,41 @@ def _evaluate(features, y, likelihood, alpha, sites):
 
     removed, gamma = sites.tau * s, sites.nu - sites.tau * mu
     local = l + 0.5 * removed * log1p_ratio(-alpha * removed) + 0.5 * alpha * gamma**2 * reduced
-    log_evidence = float(-0.5 * log_determinant(C) - 0.5 * mean @ mean + local.sum())
+    log_evidence = float(-0.5 * log_determinant(C) - 0.5 * mean @ mean + weight * local.sum())
     change_tau, change_nu = np.abs(goal.tau - sites.tau) * s, np.abs(goal.nu - sites.nu) * np.sqrt(s)
     change = float(max(change_tau.max(), change_nu.max()))
     kept = 1 - alpha * removed
-    return _State(sites, mean, C, cavity_mean, cavity_variance, kept, d1, d2, log_evidence, goal, change)
+    return State(sites, mean, C, cavity_mean, cavity_variance, kept, d1, d2, log_evidence, goal, change)
 
 
-def _posterior(features, sites):
+def posterior_of(features, sites):
     """m (M,) and the Cholesky factor C (M, M) of V⁻¹ = I + A diag(τ) Aᵀ; source: :eq:`gp-posterior`."""
+    return solve_posterior(*natural_parameters(features, sites), concave=np.all(sites.tau >= 0))
+
+
+def natural_parameters(features, sites):
+    """Σ τ a aᵀ (M, M) and Σ ν a (M,): what the sites add to the prior's natural parameters I and 0."""
     M = len(features.basis.Z)
-    precision, shift = np.eye(M, order="F"), np.zeros(M)
-    concave = bool(np.all(sites.tau >= 0))
+    precision, shift = np.zeros((M, M), order="F"), np.zeros(M)
     for rows, A, _ in features.blocks():
-        parts = [(1.0, np.sqrt(np.maximum(sites.tau[rows], 0.0)))]
-        if not concave:
-            parts.append((-1.0, np.sqrt(np.maximum(-sites.tau[rows], 0.0))))
-        for sign, root in parts:
-            precision = blas.dsyrk(sign, A * root, beta=1.0, c=precision, lower=1, overwrite_c=1)
+        tau = sites.tau[rows]
+        precision = blas.dsyrk(1.0, A * np.sqrt(np.maximum(tau, 0.0)), beta=1.0, c=precision, lower=1, overwrite_c=1)
+        if np.any(tau < 0):
+            precision = blas.dsyrk(
+                -1.0, A * np.sqrt(np.maximum(-tau, 0.0)), beta=1.0, c=precision, lower=1, overwrite_c=1
+            )
         shift += A @ sites.nu[rows]
     precision += np.tril(precision, -1).T  # dsyrk fills the lower triangle
+    return precision, shift
+
+
+def solve_posterior(precision, shift, concave):
+    """m (M,) and the Cholesky factor C (M, M) of I + precision.
+
+    If `concave`, precision is a sum of non-negative terms and a failure can only be rounding, which a jitter mends;
+    otherwise it means that there is no posterior, and ImproperCavityError is raised.
+    """
+    precision = precision + np.eye(len(shift))
     if concave:
         C, _ = safe_cholesky(precision, name="I + A diag(tau) A'")
     else:
@@ -191,7 +211,7 @@ def _sequential(features, y, likelihood, alpha, state, step):
 
 
 @one_blas_thread
-def _gradient(features, y, likelihood, alpha, state):
+def gradient_of(features, y, likelihood, alpha, state):
     """∂F/∂a = l' m\\ + (l'' + α l'²) V\\a and ∂F/∂h = ½ (l'' + α l'²), pulled back to kernel and Z.
 
     m\\ = m + α (τ μ\\ − ν) V a and V\\a = V a/c; l' and l'' are the derivatives of l_α. What the sites do cancels at the

@@ -1,52 +1,24 @@
-"""Learning hyper-parameters and pseudo-inputs by maximising the evidence with L-BFGS."""
+"""Learning hyper-parameters and pseudo-inputs: `fit` with L-BFGS on all data, `fit_minibatch` with Adam on parts of them."""
 
 import inspect
-import warnings
-from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.linalg import LinAlgError
 from threadpoolctl import threadpool_limits
 
 from pepcore import power_ep
-from pepcore.kernels import SquaredExponential
+from pepcore.fit import Model
+from pepcore.minibatch import fit_minibatch
+from pepcore.parameters import Coordinates
+from pepcore.sites import ImproperCavityError
+from pepcore.starts import choose_pseudo_inputs, default_kernel, spread_of, variance_of
 from pepcore.validation import check_inputs, check_positive, check_targets
 
-LOG_RANGE = np.log(1e9)  # positive parameters stay within a factor 1e9 of where they start
-KMEANS_ROWS = 20_000  # k-means only has to spread Z over the data, for which a sample is enough
+__all__ = ["Model", "choose_pseudo_inputs", "default_kernel", "fit", "fit_minibatch"]
 
 
 class _Interrupted(Exception):
     """Raised inside the objective to leave the optimiser; the best point so far is kept."""
-
-
-@dataclass(frozen=True, eq=False)
-class Model:
-    """What `fit` returns.
-
-    Attributes
-    ----------
-    kernel, Z (M, D) or None, noise (float or None), alpha : what was learnt, and the power it was learnt with
-    fit : the inference result at those values, with `log_evidence`, `posterior`, ...
-    evaluations : int, evaluations of evidence and gradient, over all restarts
-    converged : bool, True when the best start met the tolerance within its evaluations
-    message : str, why the best start ended
-    history : (evaluations,) log evidence of every evaluation, in order, in nats
-    """
-
-    kernel: object
-    Z: np.ndarray | None
-    noise: float | None
-    alpha: float | np.ndarray | None
-    fit: object
-    evaluations: int
-    converged: bool
-    message: str
-    history: np.ndarray = field(repr=False)
-
-    def predict(self, Xs, **options):
-        """As `fit.predict`: mean (S,) and variance (S,) at Xs (S, D)."""
-        return self.fit.predict(Xs, **options)
 
 
 def fit(
@@ -58,7 +30,7 @@ def fit(
     noise=None,
     Z="kmeans",
     method=power_ep.regression,
-    optimise=("kernel", "noise", "Z"),
+    optimise=("kernel", "noise", "Z", "likelihood"),
     restarts=1,
     max_evaluations=500,
     tolerance=1e-9,
@@ -66,7 +38,7 @@ def fit(
     progress=False,
     **options,
 ):
-    """Maximise the log evidence over kernel parameters, noise and pseudo-inputs.
+    """Maximise the log evidence over kernel parameters, noise, pseudo-inputs and parameters of the likelihood.
 
     Positive parameters are optimised as logarithms, Z in units of each input's spread, so that the units of the data
     do not matter. BLAS runs on one thread meanwhile: these problems are small, and more threads are slower.
@@ -82,8 +54,9 @@ def fit(
     noise : float, or None to start at a tenth of the variance of y
     Z : "kmeans", "subset" (random rows), or an (M, D) array to start from
     method : callable like `power_ep.regression`, `power_ep.infer` or `exact.regression`
-        It is given those of Z, noise and alpha that its signature names.
-    optimise : which of "kernel", "noise", "Z" to learn; what is left out stays at its start
+        It is given those of Z, noise and alpha that its signature names. If it names `sites` it starts from those of the
+        evaluation before, which saves most of its sweeps.
+    optimise : which of "kernel", "noise", "Z", "likelihood" to learn; what is left out stays at its start
     restarts : int
         Number of starts, the first as given, the others with scattered parameters and new Z; the best is kept.
     max_evaluations : int, for each start
@@ -105,13 +78,13 @@ def fit(
     X = check_inputs(X, "X")
     y = check_targets(y, len(X))
     accepted = inspect.signature(method).parameters
-    unknown = set(optimise) - {"kernel", "noise", "Z"}
+    unknown = set(optimise) - {"kernel", "noise", "Z", "likelihood"}
     if unknown:
-        raise ValueError(f'optimise names "kernel", "noise" and "Z"; got {sorted(unknown)} as well.')
+        raise ValueError(f'optimise names "kernel", "noise", "Z" and "likelihood"; got {sorted(unknown)} as well.')
     rng = np.random.default_rng(seed)
-    spread = _spread(X)
+    spread = spread_of(X)
     kernel = kernel if kernel is not None else default_kernel(X, y)
-    noise = check_positive(noise, "noise") if noise is not None else 0.1 * _variance(y)
+    noise = check_positive(noise, "noise") if noise is not None else 0.1 * variance_of(y)
     if "alpha" in accepted:
         options = {**options, "alpha": alpha}
 
@@ -120,20 +93,25 @@ def fit(
         start["noise"] = noise
     if "Z" in accepted:
         start["Z"] = _start_pseudo_inputs(Z, X, M, spread, rng)
-    learn = [name for name in start if name in optimise]
+    if "likelihood" in options:
+        start["likelihood"] = options.pop("likelihood")
+    coordinates = Coordinates(tuple(name for name in start if name in optimise), spread)
 
-    def evaluate(values):
-        leading = [values["kernel"]] + ([values["Z"]] if "Z" in values else [])
-        keywords = {**options, "noise": values["noise"]} if "noise" in values else options
-        return method(*leading, X, y, **keywords)
+    def evaluate(values, sites):
+        arguments = {key: value for key, value in values.items() if key != "Z"} | options
+        leading = [arguments.pop("kernel")] + ([values["Z"]] if "Z" in values else [])
+        if sites is not None:
+            arguments["sites"] = sites
+        return method(*leading, X, y, **arguments)
 
-    search = _Search(evaluate, learn, spread, max_evaluations, tolerance, progress)
+    warm = "sites" in accepted and "sites" not in options
+    search = _Search(evaluate, coordinates, warm, max_evaluations, tolerance, progress)
     with threadpool_limits(1, user_api="blas"), search:
         for attempt in range(restarts):
             if not search.interrupted:
                 search.run(start if attempt == 0 else _scatter(start, Z, X, spread, rng))
         values = search.best_values
-        last = evaluate(values)
+        last = evaluate(values, None)
     return Model(
         values["kernel"],
         values.get("Z"),
@@ -145,42 +123,6 @@ def fit(
         search.message,
         np.array(search.history),
     )
-
-
-def default_kernel(X, y):
-    """Squared exponential with variance var(y) and lengthscales √D times the spread of each input."""
-    spread = _spread(X)
-    return SquaredExponential(_variance(y), spread * np.sqrt(X.shape[1]))
-
-
-def choose_pseudo_inputs(X, M, how="kmeans", seed=0):
-    """M starting pseudo-inputs (M, D) for X (N, D): k-means centres, or a random subset of distinct rows.
-
-    Raises
-    ------
-    ValueError
-        If X has fewer than M distinct rows, or `how` is neither "kmeans" nor "subset".
-    """
-    rng = np.random.default_rng(seed)
-    distinct = np.unique(X, axis=0)
-    if len(distinct) < M:
-        raise ValueError(
-            f"M = {M} pseudo-inputs were asked for, but X has {len(distinct)} distinct rows; give no more than that, "
-            "or your own array Z."
-        )
-    subset = distinct[rng.permutation(len(distinct))[:M]]
-    if how == "subset":
-        return subset
-    if how != "kmeans":
-        raise ValueError(f'Z must be "kmeans", "subset" or an (M, D) array; got {how!r}.')
-    from scipy.cluster.vq import kmeans2  # imported on demand: it would slow down `import pepcore`
-
-    spread = _spread(X)
-    sample = X if len(X) <= KMEANS_ROWS else X[rng.choice(len(X), KMEANS_ROWS, replace=False)]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # an emptied cluster keeps its last centre, which is as good a start
-        centres, _ = kmeans2(sample / spread, subset / spread, iter=10, minit="matrix")
-    return centres * spread
 
 
 def _start_pseudo_inputs(Z, X, M, spread, rng):
@@ -201,22 +143,13 @@ def _scatter(start, Z, X, spread, rng):
     return other
 
 
-def _spread(X):
-    """Standard deviation of each input, 1 for a constant one (where rounding can leave a deviation of 1e-17)."""
-    return np.where(np.ptp(X, axis=0) > 0, X.std(axis=0), 1.0)
-
-
-def _variance(y):
-    return float(y.var()) if np.ptp(y) > 0 else 1.0
-
-
 class _Search:
     """L-BFGS from one or more starts; remembers the best point, so that an interrupt or a failure loses nothing."""
 
-    def __init__(self, evaluate, learn, spread, max_evaluations, tolerance, progress):
-        self.evaluate, self.learn, self.spread = evaluate, learn, spread
+    def __init__(self, evaluate, coordinates, warm, max_evaluations, tolerance, progress):
+        self.evaluate, self.coordinates, self.warm = evaluate, coordinates, warm
         self.max_evaluations, self.tolerance, self.progress, self.bar = max_evaluations, tolerance, progress, None
-        self.history, self.best, self.best_values = [], -np.inf, None
+        self.history, self.best, self.best_values, self.sites = [], -np.inf, None, None
         self.converged, self.message, self.interrupted = False, "", False
 
     def __enter__(self):
@@ -235,11 +168,8 @@ class _Search:
         from scipy.optimize import minimize  # imported on demand: it would slow down `import pepcore`
 
         before = self.best
-        self.current = start
-        point = self._pack(start)
-        bounds = [(p - LOG_RANGE, p + LOG_RANGE) for p in point]
-        for i in range(self._size_of_Z(start)):
-            bounds[len(point) - 1 - i] = (None, None)
+        self.current, self.sites = start, None
+        point, bounds = self.coordinates.pack(start), self.coordinates.bounds(start)
         limits = {"maxfun": self.max_evaluations, "maxiter": self.max_evaluations, "ftol": self.tolerance, "gtol": 1e-6}
         try:
             result = minimize(self._objective, point, jac=True, method="L-BFGS-B", bounds=bounds, options=limits)
@@ -257,10 +187,10 @@ class _Search:
             )
 
     def _objective(self, point):
-        values = self._unpack(point)
+        values = self.coordinates.unpack(point, self.current)
         try:
-            result = self.evaluate(values)
-            value, gradient = result.log_evidence, self._pack_gradient(values, result.gradient)
+            result = self._infer(values)
+            value, gradient = result.log_evidence, self.coordinates.pack_gradient(values, result.gradient)
         except KeyboardInterrupt:
             raise _Interrupted from None
         except LinAlgError:
@@ -275,43 +205,11 @@ class _Search:
             self.best, self.best_values = value, values
         return -value, -gradient
 
-    def _pack(self, values):
-        parts = []
-        if "kernel" in self.learn:
-            parts += [np.log(np.ravel(value)) for value in values["kernel"].parameters.values()]
-        if "noise" in self.learn:
-            parts.append([np.log(values["noise"])])
-        if "Z" in self.learn:
-            parts.append((values["Z"] / self.spread).ravel())
-        return np.concatenate(parts)
-
-    def _unpack(self, point):
-        values, position = dict(self.current), 0
-        if "kernel" in self.learn:
-            parameters = {}
-            for key, old in values["kernel"].parameters.items():
-                size = np.size(old)
-                new = np.exp(point[position : position + size])
-                parameters[key] = new if np.ndim(old) else float(new[0])
-                position += size
-            values["kernel"] = values["kernel"].with_parameters(parameters)
-        if "noise" in self.learn:
-            values["noise"] = float(np.exp(point[position]))
-            position += 1
-        if "Z" in self.learn:
-            values["Z"] = point[position:].reshape(values["Z"].shape) * self.spread
-        return values
-
-    def _pack_gradient(self, values, gradient):
-        """The chain rule to the coordinates of `_pack`: d/d log p = p d/dp, d/d(Z/spread) = spread d/dZ."""
-        parts = []
-        if "kernel" in self.learn:
-            parts += [np.ravel(gradient[key] * value) for key, value in values["kernel"].parameters.items()]
-        if "noise" in self.learn:
-            parts.append([gradient["noise"] * values["noise"]])
-        if "Z" in self.learn:
-            parts.append((gradient["Z"] * self.spread).ravel())
-        return np.concatenate(parts)
-
-    def _size_of_Z(self, values):
-        return values["Z"].size if "Z" in self.learn else 0
+    def _infer(self, values):
+        """Inference from the sites of the evaluation before, or from flat ones where these do not fit any more."""
+        try:
+            result = self.evaluate(values, self.sites)
+        except ImproperCavityError:
+            result = self.evaluate(values, None)
+        self.sites = result.sites if self.warm and result.converged else None
+        return result

@@ -1,0 +1,213 @@
+"""Learning on mini-batches: sites of one batch at a time, and a step of Adam on the hyper-parameters after each."""
+
+from functools import partial
+
+import numpy as np
+
+from pepcore import iterative
+from pepcore.features import feature_map
+from pepcore.fit import Model
+from pepcore.parameters import Coordinates
+from pepcore.sites import ImproperCavityError, Sites
+from pepcore.starts import choose_pseudo_inputs, default_kernel, spread_of
+from pepcore.threads import one_blas_thread
+from pepcore.validation import check_alpha, check_inputs, check_positive, check_targets
+
+STREAM_ELEMENTS = 10**8  # the features of all data are kept for the last fit if they are fewer numbers, 0.8 GB
+
+
+@one_blas_thread
+def fit_minibatch(
+    kernel,
+    X,
+    y,
+    likelihood,
+    M=50,
+    alpha=0.5,
+    Z="kmeans",
+    optimise=("kernel", "Z", "likelihood"),
+    batch=200,
+    epochs=20,
+    rate=0.02,
+    step=1.0,
+    jitter=1e-6,
+    max_sweeps=50,
+    seed=0,
+    progress=False,
+):
+    """Learn kernel, pseudo-inputs and likelihood without waiting for Power EP to converge.
+
+    Each step moves the sites of one batch, O(batch M² + M³), and takes the gradient as if inference had converged. What
+    all sites together add to the posterior is kept as one (M, M) matrix and renewed once an epoch, since the features
+    have moved meanwhile. With rate = 0 this is Power EP on parts of the data and ends at the same fixed point.
+
+    Parameters
+    ----------
+    kernel : kernel, or None for a squared exponential with one lengthscale per input that starts at the data's scales
+    X : (N, D)
+    y : (N,)
+    likelihood : an object as in `pepcore.likelihoods`
+    M : int, number of pseudo-inputs, unless `Z` is an array
+    alpha : float, in [0, 1]
+    Z : "kmeans", "subset" (random rows), or an (M, D) array to start from
+    optimise : which of "kernel", "Z", "likelihood" to learn; what is left out stays at its start
+    batch : int, data in a step
+    epochs : int, passes over the data
+    rate : float
+        Adam's step in the logarithms of positive parameters and in Z over each input's spread; 0 moves the sites only.
+    step : float, the damped step of the sites, in (0, 1]
+    jitter : float, as in `power_ep.infer`
+    max_sweeps : int, for the last inference, on all data at the learnt parameters
+    seed : int, for the choice of Z and the order of the data
+    progress : bool
+        Show a bar. Ctrl-C ends the learning and returns what has been learnt so far in any case.
+
+    Returns
+    -------
+    Model; its `history` holds the evidence as estimated from each batch, its `fit` inference on all data
+
+    Raises
+    ------
+    ValueError
+        For wrong shapes, NaN, targets the likelihood does not know, names in `optimise` that do not exist, a batch or a
+        number of epochs below 1, a step outside (0, 1], a negative rate.
+
+    Source: bui2017 section 3.9; Adam: kingma2015.
+    """
+    X = check_inputs(X, "X")
+    y = likelihood.validate(check_targets(y, len(X)))
+    alpha = check_alpha(alpha)
+    _check_settings(optimise, batch, epochs, rate, step)
+    rng = np.random.default_rng(seed)
+    Z = (
+        choose_pseudo_inputs(X, M, Z, seed=rng)
+        if isinstance(Z, str)
+        else check_inputs(Z, "Z", columns=X.shape[1]).copy()
+    )
+    kernel = kernel if kernel is not None else default_kernel(X, y)
+    values = {"kernel": kernel, "Z": Z, "likelihood": likelihood}
+    coordinates = Coordinates(tuple(name for name in values if name in optimise) if rate else (), spread_of(X))
+    learner = _Learner(X, y, alpha, values, coordinates, rate, step, jitter)
+    message = f"{epochs} epochs"
+    try:
+        for batches in _epochs(len(X), batch, epochs, rng, progress):
+            learner.renew()
+            for rows in batches:
+                learner.learn(rows)
+    except KeyboardInterrupt:
+        message = "interrupted; what was learnt so far is kept"
+    return learner.model(message, max_sweeps)
+
+
+class _Learner:
+    """The state of learning: values, Adam's averages, sites, and what the sites add up to."""
+
+    def __init__(self, X, y, alpha, values, coordinates, rate, step, jitter):
+        self.X, self.y, self.alpha, self.values, self.coordinates = X, y, alpha, values, coordinates
+        self.step, self.jitter, self.history = step, jitter, []
+        self.adam = _Adam(coordinates.pack(values), rate) if coordinates.learn else None
+        self.tau, self.nu = np.zeros(len(X)), np.zeros(len(X))
+        self.precision, self.shift = None, None
+
+    def renew(self):
+        """Add up all sites anew, on the features as they are now."""
+        features = self._features(slice(None), stream=True)
+        self.precision, self.shift = iterative.natural_parameters(features, Sites(self.tau, self.nu))
+
+    def learn(self, rows):
+        """One batch: its sites move, then the parameters."""
+        features, weight = self._features(rows), len(self.X) / len(rows)
+        try:
+            self._move_sites(features, rows, weight)
+        except ImproperCavityError:
+            # the features have moved too far from those that the sum was made with
+            self.renew()
+            try:
+                self._move_sites(features, rows, weight)
+            except ImproperCavityError:
+                return  # another batch may repair it; the sites of this one stay
+        if self.adam is not None:
+            state = self._state(features, rows, weight)
+            gradient = iterative.gradient_of(features, self.y[rows], self.values["likelihood"], self.alpha, state)
+            scaled = {key: weight * value for key, value in gradient.items()}
+            point = self.adam.ascend(self.coordinates.pack_gradient(self.values, scaled))
+            self.values = self.coordinates.unpack(point, self.values)
+
+    def _move_sites(self, features, rows, weight):
+        state = self._state(features, rows, weight)
+        self.history.append(state.log_evidence)
+        moved = state.sites.toward(state.target, self.step)
+        change = Sites(moved.tau - state.sites.tau, moved.nu - state.sites.nu)
+        precision, shift = iterative.natural_parameters(features, change)
+        self.tau[rows], self.nu[rows] = moved.tau, moved.nu
+        self.precision, self.shift = self.precision + precision, self.shift + shift
+
+    def _state(self, features, rows, weight):
+        """Moments of the batch's data under the posterior that all sites make."""
+        sites = Sites(self.tau[rows], self.nu[rows])
+        mean, C = iterative.solve_posterior(self.precision, self.shift, concave=False)
+        likelihood = self.values["likelihood"]
+        return iterative.local_moments(features, self.y[rows], likelihood, self.alpha, sites, mean, C, weight)
+
+    def _features(self, rows, stream=False):
+        return feature_map(self.values["kernel"], self.values["Z"], self.X[rows], self.jitter, stream)
+
+    def model(self, message, max_sweeps):
+        """What was learnt, with inference on all data."""
+        stream = len(self.X) * len(self.values["Z"]) > STREAM_ELEMENTS
+        infer = partial(
+            iterative.infer,
+            *(self.values["kernel"], self.values["Z"], self.X, self.y, self.values["likelihood"], self.alpha),
+            **{"tolerance": 1e-5, "max_sweeps": max_sweeps, "jitter": self.jitter, "stream": stream},
+        )
+        try:
+            last = infer(sites=Sites(self.tau, self.nu))
+        except ImproperCavityError:
+            last = infer()
+        steps = len(self.history)
+        history = np.array(self.history)
+        return Model(
+            self.values["kernel"], self.values["Z"], None, self.alpha, last, steps, last.converged, message, history
+        )
+
+
+class _Adam:
+    """Adam, for going uphill, with the usual averages over 10 and 1000 steps."""
+
+    def __init__(self, start, rate):
+        self.point, self.rate, self.steps = start, rate, 0
+        self.mean, self.square = np.zeros_like(start), np.zeros_like(start)
+
+    def ascend(self, gradient):
+        """The point after one step; a gradient that is not finite leaves it where it was."""
+        if np.all(np.isfinite(gradient)):
+            self.steps += 1
+            self.mean = 0.9 * self.mean + 0.1 * gradient
+            self.square = 0.999 * self.square + 0.001 * gradient**2
+            mean, square = self.mean / (1 - 0.9**self.steps), self.square / (1 - 0.999**self.steps)
+            self.point = self.point + self.rate * mean / (np.sqrt(square) + 1e-8)
+        return self.point
+
+
+def _epochs(size, batch, epochs, rng, progress):
+    """For each epoch a list of arrays of row numbers, all rows in a new order; with a progress bar if asked for."""
+    numbers = range(epochs)
+    if progress:
+        from tqdm.auto import tqdm  # imported on demand: it is slow to load in a notebook
+
+        numbers = tqdm(numbers, unit=" epochs")
+    for _ in numbers:
+        yield np.array_split(rng.permutation(size), -(-size // batch))
+
+
+def _check_settings(optimise, batch, epochs, rate, step):
+    unknown = set(optimise) - {"kernel", "Z", "likelihood"}
+    if unknown:
+        raise ValueError(f'optimise names "kernel", "Z" and "likelihood"; got {sorted(unknown)} as well.')
+    for name, value in {"batch": batch, "epochs": epochs}.items():
+        if not (isinstance(value, int | np.integer) and value >= 1):
+            raise ValueError(f"{name} = {value!r} must be a whole number, at least 1.")
+    if not (np.isfinite(rate) and rate >= 0):
+        raise ValueError(f"rate = {rate!r} must be at least 0; 0 moves the sites only, 0.02 suits most problems.")
+    if check_positive(step, "step") > 1:
+        raise ValueError(f"step = {step} must be in (0, 1]; 1 is undamped, smaller values damp oscillations.")

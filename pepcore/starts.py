@@ -1,0 +1,54 @@
+"""Where training starts: a kernel at the data's scales, and pseudo-inputs among the data."""
+
+import warnings
+
+import numpy as np
+
+from pepcore.kernels import SquaredExponential
+
+KMEANS_ROWS = 20_000  # k-means only has to spread Z over the data, for which a sample is enough
+
+
+def default_kernel(X, y):
+    """Squared exponential with variance var(y) and lengthscales √D times the spread of each input."""
+    spread = spread_of(X)
+    return SquaredExponential(variance_of(y), spread * np.sqrt(X.shape[1]))
+
+
+def choose_pseudo_inputs(X, M, how="kmeans", seed=0):
+    """M starting pseudo-inputs (M, D) for X (N, D): k-means centres, or a random subset of distinct rows.
+
+    Raises
+    ------
+    ValueError
+        If X has fewer than M distinct rows, or `how` is neither "kmeans" nor "subset".
+    """
+    rng = np.random.default_rng(seed)
+    distinct = np.unique(X, axis=0)
+    if len(distinct) < M:
+        raise ValueError(
+            f"M = {M} pseudo-inputs were asked for, but X has {len(distinct)} distinct rows; give no more than that, "
+            "or your own array Z."
+        )
+    subset = distinct[rng.permutation(len(distinct))[:M]]
+    if how == "subset":
+        return subset
+    if how != "kmeans":
+        raise ValueError(f'Z must be "kmeans", "subset" or an (M, D) array; got {how!r}.')
+    from scipy.cluster.vq import kmeans2  # imported on demand: it would slow down `import pepcore`
+
+    spread = spread_of(X)
+    sample = X if len(X) <= KMEANS_ROWS else X[rng.choice(len(X), KMEANS_ROWS, replace=False)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # an emptied cluster keeps its last centre, which is as good a start
+        centres, _ = kmeans2(sample / spread, subset / spread, iter=10, minit="matrix")
+    return centres * spread
+
+
+def spread_of(X):
+    """Standard deviation of each input, 1 for a constant one (where rounding can leave a deviation of 1e-17)."""
+    return np.where(np.ptp(X, axis=0) > 0, X.std(axis=0), 1.0)
+
+
+def variance_of(y):
+    return float(y.var()) if np.ptp(y) > 0 else 1.0
