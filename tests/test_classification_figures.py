@@ -313,8 +313,8 @@ def test_cells_of_the_ionosphere_grid_come_out_again(alpha, log_lengthscale, log
 def test_sparse_ep_at_the_data_is_standard_ep_on_the_whole_grid():
     apart = bui_fig33.differences(runner.results("bui_fig33"))
     assert apart.loc[1.0, "cells"] == len(bui_fig33.LOG_LENGTHSCALES) * len(bui_fig33.LOG_AMPLITUDES)
-    assert apart.loc[1.0, "log_evidence"] == bui_fig33.largest_difference("log_evidence") < 1e-6
-    assert apart.loc[1.0, "nll"] == bui_fig33.largest_difference("nll") < 1e-5
+    assert bui_fig33.largest_difference() == max(apart.loc[1.0, "log_evidence"], apart.loc[1.0, "nll"])
+    assert bui_fig33.largest_difference() < 1e-6
 
 
 def test_what_did_not_converge_is_neither_drawn_nor_chosen():
@@ -340,7 +340,7 @@ def test_the_picture_of_the_grid_marks_the_best_cells():
 # all studies ----------------------------------------------------------------------------------------------------------
 
 def test_the_studies_are_complete_and_without_failures():
-    for study in ("sampling_truth",):
+    for study in ("bui_fig33", "sampling_truth"):
         results = runner.results(study)
         assert len(results) == len(runner.load(study).runs())
         assert np.isfinite(results.select_dtypes("number").to_numpy()).all()
