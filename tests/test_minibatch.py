@@ -1,0 +1,161 @@
+"""Learning on mini-batches: exact where it must be, close to L-BFGS where it may not."""
+
+import numpy as np
+import pytest
+
+from pepcore import power_ep, training
+from pepcore.interdomain import Blurred
+from pepcore.kernels import SquaredExponential
+from pepcore.likelihoods import Poisson, Probit, StudentT
+from pepcore.parameters import Coordinates
+
+KERNEL = SquaredExponential(2.0, [1.0, 1.0])
+
+
+def problem(N=300, seed=0, label_noise=0.5):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(N, 2))
+    f = np.sin(2 * X[:, 0]) + X[:, 1]
+    return X, f, np.where(f + label_noise * rng.normal(size=N) > 0, 1.0, -1.0)
+
+
+@pytest.mark.filterwarnings("ignore:EP has not converged after 0 sweeps")
+@pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
+def test_at_rate_zero_batches_lead_to_the_fixed_point_of_all_data(alpha):
+    X, _, y = problem()
+    Z = X[:12].copy()
+    full = power_ep.infer(KERNEL, Z, X, y, Probit(), alpha=alpha, tolerance=1e-10)
+    model = training.fit_minibatch(
+        KERNEL, X, y, Probit(), Z=Z, alpha=alpha, rate=0.0, batch=32, epochs=15, max_sweeps=0
+    )  # no sweep over all data: what the batches left is what is compared
+    np.testing.assert_allclose(model.fit.sites.tau, full.sites.tau, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(model.fit.sites.nu, full.sites.nu, rtol=1e-6, atol=1e-9)
+    assert model.fit.log_evidence == pytest.approx(full.log_evidence, abs=1e-9)
+    np.testing.assert_array_equal(model.Z, Z)
+    assert model.kernel.variance == KERNEL.variance
+
+
+@pytest.mark.parametrize(("alpha", "learnt"), [(0.0, ("kernel", "Z")), (1.0, ("Z",))])
+def test_adam_comes_close_to_lbfgs(alpha, learnt):
+    """At α = 1 six pseudo-inputs would learn a kernel of variance 3600, for which Adam needs many epochs: Z alone there."""
+    X, _, y = problem(label_noise=1.5)
+    options = {"M": 6, "alpha": alpha, "likelihood": Probit(), "optimise": learnt}
+    batch = training.fit_minibatch(None, X, y, batch=100, epochs=60, rate=0.05, **options)
+    full = training.fit(None, X, y, method=power_ep.infer, max_evaluations=60, tolerance=1e-6, **options)
+    start = full.history[0]
+    assert batch.fit.log_evidence > start + 0.9 * (full.fit.log_evidence - start)
+
+
+def test_an_estimate_from_every_batch_is_reported_and_unbiased_at_the_fixed_point():
+    X, _, y = problem()
+    Z = X[:12].copy()
+    options = {"Z": Z, "alpha": 0.5, "rate": 0.0, "batch": 30}
+    settled = training.fit_minibatch(KERNEL, X, y, Probit(), epochs=30, **options)
+    last_epoch = settled.history[-10:]
+    assert len(settled.history) == settled.evaluations == 300
+    assert last_epoch.mean() == pytest.approx(settled.fit.log_evidence, abs=1e-6)
+    assert last_epoch.std() > 1
+
+
+def test_parameters_of_the_likelihood_and_of_the_blur_are_learnt():
+    X, f, _ = problem()
+    y = f + 0.2 * np.random.default_rng(1).standard_t(3, len(f))
+    kernel = Blurred(SquaredExponential(1.0, 1.0), 0.1)
+    options = {"M": 12, "alpha": 0.5, "likelihood": StudentT(3.0, 1.0)}
+    model = training.fit_minibatch(kernel, X, y, batch=60, epochs=20, rate=0.1, **options)
+    assert model.fit.likelihood.scale == pytest.approx(0.2, rel=0.3)
+    assert model.kernel.widths != 0.1
+    full = training.fit(kernel, X, y, method=power_ep.infer, max_evaluations=40, **options)
+    assert full.fit.likelihood.scale == pytest.approx(0.2, rel=0.3)
+    fixed = training.fit(kernel, X, y, method=power_ep.infer, max_evaluations=5, optimise=("kernel",), **options)
+    assert fixed.fit.likelihood.scale == 1.0
+
+
+def test_counts_are_learnt_too():
+    X, f, _ = problem()
+    y = np.random.default_rng(2).poisson(np.exp(f)).astype(float)
+    model = training.fit_minibatch(None, X, y, Poisson(), M=15, alpha=0.5, batch=60, epochs=20)
+    rate, _ = model.predict(X, noise=True)
+    assert np.corrcoef(rate, np.exp(f))[0, 1] > 0.9
+
+
+def test_the_same_seed_gives_the_same_model():
+    X, _, y = problem(N=80)
+    one, two = (training.fit_minibatch(None, X, y, Probit(), M=5, epochs=2, batch=20, seed=3) for _ in range(2))
+    np.testing.assert_array_equal(one.Z, two.Z)
+    np.testing.assert_array_equal(one.history, two.history)
+
+
+def test_an_interrupt_keeps_what_was_learnt():
+    X, _, y = problem(N=80)
+
+    class Interrupting(Probit):
+        calls = 0
+
+        def log_moment(self, *arguments):
+            type(self).calls += 1
+            if self.calls == 25:
+                raise KeyboardInterrupt
+            return super().log_moment(*arguments)
+
+    model = training.fit_minibatch(None, X, y, Interrupting(), M=5, epochs=50, batch=20)
+    assert "interrupted" in model.message
+    assert 5 < model.evaluations < 25
+    assert model.fit.converged
+
+
+def test_a_bar_is_shown_on_demand(capsys):
+    X, _, y = problem(N=40)
+    training.fit_minibatch(None, X, y, Probit(), M=3, epochs=2, progress=True)
+    assert "epochs" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"batch": 0}, "batch = 0"),
+        ({"epochs": 1.5}, r"epochs = 1\.5"),
+        ({"rate": -1.0}, r"rate = -1\.0"),
+        ({"step": 2.0}, r"step = 2\.0"),
+        ({"optimise": ("noise",)}, r"\['noise'\]"),
+        ({"alpha": 1.5}, r"alpha = 1\.5"),
+        ({"Z": "grid"}, "kmeans"),
+    ],
+)
+def test_bad_settings_say_what_is_wrong(setting, message):
+    X, _, y = problem(N=40)
+    with pytest.raises(ValueError, match=message):
+        training.fit_minibatch(None, X, y, Probit(), **({"M": 3, "epochs": 1} | setting))
+
+
+def test_the_callers_arrays_are_not_changed():
+    X, _, y = problem(N=40)
+    Z = X[:4].copy()
+    for array in (X, y, Z):
+        array.setflags(write=False)
+    training.fit_minibatch(None, X, y, Probit(), Z=Z, epochs=2, batch=10)
+
+
+def test_coordinates_there_and_back():
+    values = {
+        "kernel": SquaredExponential(2.0, [0.5, 3.0]),
+        "likelihood": StudentT(4.0, 0.3),
+        "noise": 0.1,
+        "Z": np.arange(6.0).reshape(3, 2),
+    }
+    coordinates = Coordinates(("kernel", "noise", "Z", "likelihood"), np.array([1.0, 10.0]))
+    point = coordinates.pack(values)
+    assert point.shape == (3 + 1 + 1 + 6,)
+    back = coordinates.unpack(point + np.log(2), values)
+    np.testing.assert_allclose(back["kernel"].lengthscales, [1.0, 6.0])
+    assert back["likelihood"].scale == pytest.approx(0.6)
+    assert back["noise"] == pytest.approx(0.2)
+    np.testing.assert_allclose(back["Z"], values["Z"] + np.log(2) * np.array([1.0, 10.0]))
+    assert len(coordinates.bounds(values)) == len(point)
+
+
+def test_what_starts_at_zero_cannot_be_learnt():
+    X, _, y = problem(N=40)
+    kernel = Blurred(SquaredExponential(1.0, 1.0), 0.0)
+    with pytest.raises(ValueError, match=r"\['widths'\] cannot be learnt from a start at 0"):
+        training.fit(kernel, X, y, M=3)
