@@ -47,7 +47,7 @@ def infer(kernel, Z, X, y, likelihood, rho=1.0, step=1.0, tolerance=1e-8, max_sw
     ValueError
         For wrong shapes, NaN, labels the likelihood does not know, a rho outside [0, 1], a step outside (0, 1].
 
-    Source: csato2002 sections 4.4 and 4.5.
+    Source: csato2002 sections 4.4 and 4.5; :eq:`cs-rho`, :eq:`cs-fine`.
     """
     X = check_inputs(X)
     Z = check_inputs(Z, "Z", columns=X.shape[1])
@@ -119,7 +119,7 @@ def nystrom(kernel, Z, X, y, Xs, noise=0.1, jitter=1e-6):
     ValueError
         For wrong shapes, NaN, a noise that is not positive.
 
-    Source: csato2002 eqs (133) and (134).
+    Source: csato2002 eqs (133) and (134); :eq:`cs-nystrom`.
     """
     X = check_inputs(X)
     Z = check_inputs(Z, "Z", columns=X.shape[1])

@@ -2,7 +2,7 @@
 
 `infer` learns from data at hand: one sweep is online learning (assumed-density filtering), more sweeps are sparse EP.
 `start` and `update` learn from a stream, in memory that does not grow with it. The basis vectors are data: one that is
-novel enough is taken in, and when there are more than the budget, the one that costs least is projected out.
+novel enough is taken in, and when there are more than the budget, the one that costs least is projected out::
 
     fit = online.infer(kernel, X, y, Probit(), budget=50, sweeps=10, moving_sweeps=3)
     fit.posterior.predict(Xs), fit.log_evidence, fit.basis, fit.projection, fit.sites, fit.history
@@ -165,7 +165,7 @@ def update(state, X, y):
     ImproperCavityError
         If the likelihood is not log-concave and a site leaves no proper posterior.
 
-    Source: csato2002 sections 4.2 and 4.6.
+    Source: csato2002 sections 4.2 and 4.6; :eq:`cs-online`, :eq:`cs-eta`.
     """
     X = check_inputs(X, columns=state.Z.shape[1] if state.seen else None)
     y = state.likelihood.validate(check_targets(y, len(X)))
@@ -188,7 +188,7 @@ def prune(state, i):
     -------
     State
 
-    Source: csato2002 eqs (77), (79), (126) and (128).
+    Source: csato2002 eqs (77), (79), (126) and (128); :eq:`cs-condition`, :eq:`cs-prune`.
     """
     M = len(state.basis)
     if M < 2 or not 0 <= i < M:
@@ -200,7 +200,9 @@ def prune(state, i):
 
 def scores(state):
     """KL(pruned ‖ full) (M,) in nats that removing each basis vector would cost; source: csato2002 section 4.6."""
-    return state.process.scores()
+    process = state.process.compact()
+    process.refresh()
+    return process.scores()
 
 
 @one_blas_thread
@@ -255,7 +257,7 @@ def infer(
     ImproperCavityError
         If the likelihood is not log-concave and a site leaves no proper posterior.
 
-    Source: csato2002 sections 4.4 and 4.6.
+    Source: csato2002 sections 4.4 and 4.6; :eq:`cs-delete`, :eq:`cs-P`.
     """
     X = check_inputs(X)
     y = likelihood.validate(check_targets(y, len(X)))
@@ -276,7 +278,7 @@ def infer(
     history, converged = [], False
     while len(history) < sweeps and not converged:
         report = learner.sweep(X, y, order, moving=len(history) < moving_sweeps)
-        learner.process.sum_sites(sites)
+        learner.sum_sites()
         report |= {"log_evidence": learner.process.log_evidence(), "posterior": learner.process.posterior()}
         history.append(report)
         still = report["included"] == report["removed"] == 0
@@ -285,7 +287,7 @@ def infer(
         _warn(report, sweeps, convergence)
     state = replace(state, process=learner.process.compact(), seen=len(X), log_predictive=report["log_predictive"])
     result = report["log_evidence"], report["posterior"], likelihood, 1.0, Sites(sites.tau, sites.nu)
-    more = {"state": state, "projection": sites.P[:, learner.process.used]}
+    more = {"state": state, "projection": sites.A @ learner.process.W[:, learner.process.used]}
     return OnlineFit(*result, no_gradient, converged, len(history), history, **more)
 
 

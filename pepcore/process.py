@@ -1,16 +1,21 @@
 """A Gaussian process on basis vectors that come and go, every step in O(M²).
 
-It keeps both of the parametrisations of `pepcore.projection`: multiplying a site in or out is one rank-one change of
-each, (α, C) answers for predictions, and (Λ̂, b) stay accurate however long the stream, so the rest is computed afresh
-from them every so often.
+It is kept in the book's coordinates, v = Wu with K⁻¹ = WᵀW: the posterior N(m, V), whose V lies between 0 and I however
+close the basis vectors are, and the sum of the sites, Λ and b with V⁻¹ = I + Λ. The lemma's (α, C) and the EP parameters
+of `pepcore.projection` have elements as large as those of K⁻¹; they are computed where someone asks for them.
+
+A new basis vector adds a coordinate to v, at its prior: nothing else changes. To remove one, v is rotated until the part
+of f there that the other basis vectors do not determine is a coordinate of its own. That coordinate is then set to zero:
+the posterior given v_j = 0 is the one with the least KL(pruned ‖ full).
 """
 
 import numpy as np
 from scipy.linalg import blas
 
 from pepcore.features import Basis
-from pepcore.gaussian import log_determinant, safe_cholesky, solve_lower
-from pepcore.projection import lemma_parameters, posterior_from_sites, whitened
+from pepcore.gaussian import inverse_lower, log_determinant, solve_lower
+from pepcore.posterior import Posterior
+from pepcore.projection import from_precision
 from pepcore.sites import ImproperCavityError
 
 FIRST_SLOTS = 32  # of a process without a budget; doubled when they are full
@@ -18,24 +23,25 @@ FREE, GIVEN = -2, -1  # what stands in `Process.rows` for a slot without basis v
 
 
 class Process:
-    """A GP on basis vectors that come and go, changed in place, every change in O(M²).
+    """A GP on basis vectors that come and go, changed in place.
 
-    The arrays have a slot for every basis vector that may come. Rows and columns of free slots are zero in all of them,
-    so that they can be multiplied as they are; nothing is ever shifted.
+    The arrays have a slot for every basis vector that may come, and its own coordinate of v. Rows and columns of free
+    slots are zero in all of them, so that they can be multiplied as they are; nothing is ever shifted.
 
     Attributes
     ----------
     Z : (S, D) basis vectors, by slot
     rows : (S,) number of the datum in each slot; GIVEN or FREE
-    K, Q : (S, S), prior covariance and its inverse
-    alpha, C : (S,), (S, S), the parameters of the lemma
-    precision, shift : (S, S), (S,), Λ̂ = PᵀΛP and b = PᵀΛa
+    W : (S, S), features a(x) = W k(x), so that v = Wu and K⁻¹ = WᵀW
+    mean, V : (S,), (S, S), m and V
+    precision, shift : (S, S), (S,), Λ = Σ τ a aᵀ and b = Σ ν a over the sites
     log_height : float
         Logarithm of the product of the sites' heights, from which the evidence follows.
+    q, spread, sharpness : (S,), diagonals of WᵀW, WᵀVW and WᵀΛW, for the scores
     """
 
-    MATRICES = ("K", "Q", "C", "precision")
-    VECTORS = ("alpha", "shift")
+    MATRICES = ("W", "V", "precision")
+    VECTORS = ("mean", "shift", "q", "spread", "sharpness")
 
     def __init__(self, kernel, columns, slots):
         self.kernel = kernel
@@ -50,12 +56,13 @@ class Process:
 
     @classmethod
     def fixed(cls, kernel, Z):
-        """The prior, on pseudo-inputs Z (M, D) that are no data; K has the jitter that it needed, 0 if possible."""
+        """The prior, on pseudo-inputs Z (M, D) that are no data."""
         process = cls(kernel, Z.shape[1], len(Z))
-        L = Basis.build(kernel, Z, jitter=0.0).L
-        process.Z[:], process.K[:], process.rows[:] = Z, L @ L.T, GIVEN
+        process.Z[:], process.rows[:], process.W[:] = Z, GIVEN, inverse_lower(Basis.build(kernel, Z, jitter=0.0).L)
         process.refresh()
         return process
+
+    # --- slots --------------------------------------------------------------------------------------------------------
 
     @property
     def used(self):
@@ -93,31 +100,61 @@ class Process:
         """A copy without free slots."""
         return self.resized(len(self.used))
 
+    # --- what the process says ----------------------------------------------------------------------------------------
+
+    @property
+    def alpha(self):
+        """α = Wᵀm (S,); source: csato2002 eq. (106)."""
+        return self.W.T @ self.mean
+
+    @property
+    def C(self):
+        """C = −Wᵀ(I − V)W (S, S); source: csato2002 eq. (106)."""
+        inside = self.V.copy()
+        inside[self.used, self.used] -= 1.0
+        return self.W.T @ inside @ self.W
+
     def posterior(self):
-        """The book's Posterior."""
+        """The book's Posterior, whose coordinates have a triangular W."""
         used = self.used
-        return posterior_from_sites(self.kernel, self.Z[used], self.precision[np.ix_(used, used)], self.shift[used])
+        basis = Basis.build(self.kernel, self.Z[used], jitter=0.0)
+        turn = self.W[np.ix_(used, used)] @ basis.L  # orthogonal
+        precision = turn.T @ self.precision[np.ix_(used, used)] @ turn
+        return Posterior(basis, *from_precision(precision, turn.T @ self.shift[used]))
 
     def log_evidence(self):
         """log ∫ N(v; 0, I) Π c_n t_n dv: the sites' heights, and the posterior's log-normaliser less the prior's."""
-        posterior = self.posterior()
-        R = posterior.precision_cholesky
-        white = R.T @ posterior.mean
-        return float(self.log_height + 0.5 * (white @ white - log_determinant(R)))
+        used = self.used
+        m, R = from_precision(self.precision[np.ix_(used, used)], self.shift[used])
+        return float(self.log_height + 0.5 * (((R.T @ m) ** 2).sum() - log_determinant(R)))
 
-    def multiply(self, p, tau, nu, h, mean, variance):
-        """Multiply the factor exp(ν pᵀu − ½ τ (pᵀu)²) in; with −τ and −ν it is divided out.
+    def scores(self):
+        """KL(pruned ‖ full) (S,) in nats that removing each basis vector would cost; no slot may be free.
 
-        With τ = −r/(1 + rσ²) and ν = τ(m − q/r) the change is α + q h and C + r h hᵀ, the online update.
+        ½ [Λ_jj + log V_jj + m_j²/V_jj] in the coordinate j that would be set to zero.
+
+        Source: csato2002 section 4.6, there without derivation.
+        """
+        sharpness = self.sharpness / self.q
+        # no variance is below the inverse of the precision, but rounding may say so
+        V = np.maximum(self.spread / self.q, 1 / (1 + sharpness))
+        return 0.5 * (sharpness + np.log(V) + self.alpha**2 / (self.q * V))
+
+    # --- what changes it ----------------------------------------------------------------------------------------------
+
+    def multiply(self, a, tau, nu, Va, mean, variance):
+        """Multiply the factor exp(ν aᵀv − ½ τ (aᵀv)²) in; with −τ and −ν it is divided out.
+
+        With τ = −r/(1 + rσ²) and ν = τ(m − q/r) the change is m + q Va and V + r Va aᵀV, the online update.
 
         Parameters
         ----------
-        p : (S,) direction
+        a : (S,) direction
         tau, nu : float
-        h : (S,), p + CKp
-        mean, variance : float, the moments pᵀKα and pᵀKh > 0 of pᵀu
+        Va : (S,)
+        mean, variance : float, the moments aᵀm and aᵀVa > 0 of aᵀv
 
-        Source: csato2002 eqs (107), (116), (131) and (132).
+        Source: csato2002 eqs (107), (115) and (131).
         """
         growth = 1 + tau * variance
         if not growth > 0:
@@ -125,18 +162,19 @@ class Process:
                 f"the site with tau = {tau:.4g} leaves no proper posterior (1 + tau s = {growth:.3g}); "
                 "the likelihood must be log-concave."
             )
-        self.alpha += ((nu - tau * mean) / growth) * h
-        blas.dger(-tau / growth, h, h, a=self.C, overwrite_a=1)
-        blas.dger(tau, p, p, a=self.precision, overwrite_a=1)
-        self.shift += nu * p
+        self.mean += ((nu - tau * mean) / growth) * Va
+        blas.dger(-tau / growth, Va, Va, a=self.V, overwrite_a=1)
+        blas.dger(tau, a, a, a=self.precision, overwrite_a=1)
+        self.shift += nu * a
+        self.spread -= (tau / growth) * (Va @ self.W) ** 2
+        self.sharpness += tau * (a @ self.W) ** 2
 
-    def divide(self, p, tau, nu):
-        """Divide the site (τ, ν) of direction p (S,) out; source: csato2002 eq. (132)."""
-        Kp = self.K @ p
-        h = p + self.C @ Kp
-        self.multiply(p, -tau, -nu, h, Kp @ self.alpha, Kp @ h)
+    def divide(self, a, tau, nu):
+        """Divide the site (τ, ν) of direction a (S,) out; source: csato2002 eq. (131)."""
+        Va = self.V @ a
+        self.multiply(a, -tau, -nu, Va, a @ self.mean, a @ Va)
 
-    def include(self, slot, x, row, k, prior, reach, novelty):
+    def include(self, slot, x, row, a, novelty):
         """A new basis vector x (D,) takes a free slot; the process stays what it is.
 
         Parameters
@@ -144,82 +182,88 @@ class Process:
         slot : int, a free one
         x : (D,)
         row : int, its number among the data
-        k : (S,) prior covariance with the other basis vectors
-        prior : float, k(x, x)
-        reach : (S,), ê = Qk
-        novelty : float, γ = k(x, x) − kᵀê > 0
+        a : (S,) features of x before; afterwards a[slot] is √γ
+        novelty : float, γ = k(x, x) − |a|² > 0
 
-        Source: csato2002 section 4.6; K⁻¹ grows by a rank-one term.
+        Source: csato2002 section 4.6.
         """
         self.Z[slot], self.rows[slot] = x, row
-        self.K[slot], self.K[:, slot] = k, k
-        self.K[slot, slot] = prior
-        residual = reach.copy()
-        residual[slot] = -1.0
-        blas.dger(1 / novelty, residual, residual, a=self.Q, overwrite_a=1)
-
-    def scores(self, slots=slice(None)):
-        """KL(pruned ‖ full) in nats that removing each basis vector would cost.
-
-        ½ [Λ̂_jj/q_j + log(1 + c_j/q_j) + α_j²/(q_j + c_j)] with q and c the diagonals of Q and C.
-
-        Source: csato2002 section 4.6, there without derivation.
-        """
-        q, c, alpha = self.Q.diagonal()[slots], self.C.diagonal()[slots], self.alpha[slots]
-        return 0.5 * (self.precision.diagonal()[slots] / q + np.log1p(c / q) + alpha**2 / (q + c))
+        added = -(a @ self.W) / np.sqrt(novelty)  # v_new = (f(x) − aᵀv)/√γ = (f(x) − aᵀWu)/√γ
+        added[slot] = 1 / np.sqrt(novelty)
+        self.W[slot] = added
+        self.V[slot, slot] = 1.0
+        self.q += added**2
+        self.spread += added**2
 
     def prune(self, slot):
-        """Remove the basis vector in `slot` with the least KL(pruned ‖ full), and return how directions change.
-
-        (C + Q)⁻¹ and (C + Q)⁻¹α lose the slot's row and column, and Λ̂ and b are projected: wherever f at this basis
-        vector stood, its prior mean given the others stands now.
+        """Remove the basis vector in `slot` with the least KL(pruned ‖ full).
 
         Returns
         -------
-        drop : (S,)
-            With p the old direction of a site, p − p[slot] · drop is the new one.
-        residual : float, 1/q, prior variance of f at this basis vector given the others
+        h : (S,) or None
+            Directions of sites turn to a − 2 (aᵀh) h; None where they stay. Afterwards a[slot] must be set to zero.
 
         Source: csato2002 eqs (77), (79), (126) and (128).
         """
-        Q_column, C_column, q = self.Q[:, slot].copy(), self.C[:, slot].copy(), self.Q[slot, slot]
-        both = Q_column + C_column
-        drop = Q_column / q
+        h = self._turn(slot)
+        last, V_column, sharp_column = self.W[slot].copy(), self.V[:, slot].copy(), self.precision[:, slot].copy()
+        V, own = V_column[slot], sharp_column[slot]
+        self.q -= last**2
+        self.spread -= (V_column @ self.W) ** 2 / V
+        self.sharpness -= 2 * last * (sharp_column @ self.W) - own * last**2
 
-        self.alpha -= both * (self.alpha[slot] / both[slot])
-        blas.dger(1 / q, Q_column, Q_column, a=self.C, overwrite_a=1)
-        blas.dger(-1 / both[slot], both, both, a=self.C, overwrite_a=1)
-        blas.dger(-1 / q, Q_column, Q_column, a=self.Q, overwrite_a=1)
-
-        own = self.precision[slot, slot]
-        cross = self.precision[:, slot] - 0.5 * own * drop
-        blas.dger(-1.0, drop, cross, a=self.precision, overwrite_a=1)
-        blas.dger(-1.0, cross, drop, a=self.precision, overwrite_a=1)
-        self.shift -= drop * self.shift[slot]
-        self.log_height -= 0.5 * own / q
-
-        for name in self.MATRICES:  # zero but for rounding
+        self.mean -= V_column * (self.mean[slot] / V)  # the conditional of a Gaussian, given v_slot = 0
+        blas.dger(-1 / V, V_column, V_column, a=self.V, overwrite_a=1)
+        self.log_height -= 0.5 * own  # of a site, the mean of −½ τ (aᵀv)² over the prior of v_slot, which is lost
+        for name in self.MATRICES:
             matrix = getattr(self, name)
             matrix[slot], matrix[:, slot] = 0.0, 0.0
-        self.alpha[slot], self.shift[slot], self.rows[slot] = 0.0, 0.0, FREE
-        return drop, 1 / q
+        for name in self.VECTORS:
+            getattr(self, name)[slot] = 0.0
+        self.rows[slot] = FREE
+        return h
+
+    def _turn(self, slot):
+        """Reflect v so that its coordinate `slot` is what f at this basis vector has that the others do not determine.
+
+        That is the direction W[:, slot]: (Ku)_i = e_iᵀW⁻¹v does not contain it for any other i.
+        """
+        h = self.W[:, slot] / np.linalg.norm(self.W[:, slot])
+        if abs(h[slot]) >= 1:  # the newest basis vector: its coordinate is the last one that came
+            return None
+        h[slot] += np.copysign(1.0, h[slot])
+        h /= np.linalg.norm(h)
+        blas.dger(-2.0, h, h @ self.W, a=self.W, overwrite_a=1)
+        self.mean -= 2 * (h @ self.mean) * h
+        self.shift -= 2 * (h @ self.shift) * h
+        for matrix in (self.V, self.precision):  # HXH with H = I − 2hhᵀ
+            Xh = matrix @ h
+            z = 2 * (Xh - (h @ Xh) * h)
+            blas.dger(-1.0, h, z, a=matrix, overwrite_a=1)
+            blas.dger(-1.0, z, h, a=matrix, overwrite_a=1)
+        return h
 
     def refresh(self):
-        """Compute Q, α and C afresh from K, Λ̂ and b, so that rounding does not pile up."""
+        """Compute everything afresh from the basis vectors, Λ and b, so that rounding does not pile up.
+
+        Returns
+        -------
+        turn : (S, S), orthogonal on the slots in use: directions of sites become a @ turn
+        """
         self.age = 0
         used = self.used
-        if not len(used):
-            return
         square = np.ix_(used, used)
-        L, _ = safe_cholesky(self.K[square], scale=np.diag(self.K)[used].mean(), name="K")
-        half = solve_lower(L, np.eye(len(L), order="F"))
-        self.Q[square] = half.T @ half
-        mean, R = whitened(L, self.precision[square], self.shift[used])
-        self.alpha[used], self.C[square] = lemma_parameters(L, mean, R)
-
-    def sum_sites(self, sites):
-        """Λ̂ = PᵀΛP and b = Pᵀν afresh from `DirectedSites`; source: csato2002 eqs (126) and (128)."""
-        self.precision[:] = sites.P.T @ (sites.P * sites.tau[:, None])
-        self.shift[:] = sites.P.T @ sites.nu
-        self.log_height = float(sites.log_heights.sum())
-        self.refresh()
+        turn = np.zeros_like(self.W)
+        if not len(used):
+            return turn
+        L = Basis.build(self.kernel, self.Z[used], jitter=0.0).L
+        turn[square] = self.W[square] @ L
+        self.precision[:], self.shift[:] = turn.T @ self.precision @ turn, self.shift @ turn
+        self.W[square] = inverse_lower(L)
+        self.mean[used], R = from_precision(self.precision[square], self.shift[used])
+        half = solve_lower(R, np.eye(len(R), order="F"))
+        self.V[square] = half.T @ half
+        self.q[:] = (self.W**2).sum(axis=0)
+        self.spread[:] = (self.W * (self.V @ self.W)).sum(axis=0)
+        self.sharpness[:] = (self.W * (self.precision @ self.W)).sum(axis=0)
+        return turn

@@ -29,12 +29,16 @@ def natural_parameters(K, tau, nu, P=None):
     -------
     alpha (M,), C (M, M)
 
-    Source: csato2002 eqs (121) and (130), without the inverse of Λ, which need not exist.
+    Source: csato2002 eqs (121) and (130), without the inverse of Λ, which need not exist; :eq:`cs-natural`.
     """
     P = np.eye(len(K)) if P is None else P
     L, _ = safe_cholesky(K, scale=np.diag(K).mean(), name="K")
     precision = P.T @ (P * np.asarray(tau)[:, None])
-    return lemma_parameters(L, *whitened(L, precision, P.T @ nu))
+    m, R = from_precision(L.T @ precision @ L, L.T @ (P.T @ nu))
+    alpha = solve_lower(L, m, transposed=True)
+    half = solve_lower(R, np.eye(len(R), order="F"))
+    half = solve_lower(L, np.array(np.eye(len(R)) - half.T @ half, order="F"), transposed=True)
+    return alpha, -solve_lower(L, np.array(half.T, order="F"), transposed=True)
 
 
 def site_parameters(K, alpha, C):
@@ -53,7 +57,7 @@ def site_parameters(K, alpha, C):
     -------
     precision (M, M), shift (M,)
 
-    Source: csato2002 eq. (122).
+    Source: csato2002 eq. (122); :eq:`cs-sites`.
     """
     both = np.linalg.solve(np.eye(len(K)) + C @ K, np.column_stack([C, alpha]))
     return -0.5 * (both[:, :-1] + both[:, :-1].T), both[:, -1].copy()
@@ -64,24 +68,12 @@ def posterior_from_natural(kernel, Z, alpha, C):
 
     Source: csato2002 eqs (106) and (122).
     """
-    return posterior_from_sites(kernel, Z, *site_parameters(kernel(Z), alpha, C))
-
-
-def posterior_from_sites(kernel, Z, precision, shift):
-    """The book's posterior from Λ̂ (M, M) and b (M,) on the basis vectors Z (M, D): V⁻¹ = I + LᵀΛ̂L, m = V Lᵀb."""
     basis = Basis.build(kernel, Z, jitter=0.0)
-    return Posterior(basis, *whitened(basis.L, precision, shift))
+    precision, shift = site_parameters(kernel(Z), alpha, C)
+    return Posterior(basis, *from_precision(basis.L.T @ precision @ basis.L, basis.L.T @ shift))
 
 
-def whitened(L, precision, shift):
-    """m (M,) and the Cholesky factor R (M, M) of V⁻¹ = I + LᵀΛ̂L, for v = L⁻¹u and K = L Lᵀ."""
-    R, _ = safe_cholesky(np.eye(len(L)) + L.T @ precision @ L, name="I + LᵀΛL")
-    return solve_lower(R, solve_lower(R, L.T @ shift), transposed=True), R
-
-
-def lemma_parameters(L, mean, R):
-    """α = L⁻ᵀm and C = −L⁻ᵀ(I − V)L⁻¹, from what `whitened` returns; source: :eq:`gp-clothes`."""
-    alpha = solve_lower(L, mean, transposed=True)
-    half = solve_lower(R, np.eye(len(R), order="F"))
-    half = solve_lower(L, np.array(np.eye(len(R)) - half.T @ half, order="F"), transposed=True)
-    return alpha, -solve_lower(L, np.array(half.T, order="F"), transposed=True)
+def from_precision(precision, shift):
+    """m (M,) and the Cholesky factor R (M, M) of V⁻¹ = I + Λ, from Λ (M, M) and b (M,) in the coordinates v."""
+    R, _ = safe_cholesky(np.eye(len(shift)) + precision, name="I + Λ")
+    return solve_lower(R, solve_lower(R, shift), transposed=True), R
