@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+from scipy.linalg import blas
 
 BLOCK = 128  # rows whose covariances with each other and with the basis vectors are computed together
 
@@ -13,26 +14,27 @@ class DirectedSites:
     Attributes
     ----------
     tau, nu : (N,)
-    P : (N, S), p_n by slot
+    A : (N, S), a_n in the coordinates of the process: the site is a function of a_nᵀv = p_nᵀu, and P = A W
     log_heights : (N,)
-        log c_n of the site c_n exp(ν_n u_n − ½ τ_n u_n²), the projections' losses included.
+        log c_n of the site c_n exp(ν_n a_nᵀv − ½ τ_n (a_nᵀv)²), the projections' losses included.
     """
 
     def __init__(self, size, slots):
         self.tau, self.nu, self.log_heights = np.zeros(size), np.zeros(size), np.zeros(size)
-        self.P = np.zeros((size, slots))
+        self.A = np.zeros((size, slots), order="F")
 
-    def project(self, slot, drop, residual):
-        """The basis vector in `slot` is gone: P ← P P_N. E[−½ τ (pᵀu)²] now has the variance that is left out of u.
+    def project(self, slot, h):
+        """Turn the directions as `Process.prune` says, and leave out coordinate `slot`: P ← P P_N.
+
+        −½ τ (aᵀv)² is replaced by its mean over the prior of the coordinate that is lost.
 
         Source: csato2002 eqs (126) and (129).
         """
-        column = self.P[:, slot]
-        rows = np.flatnonzero(column)
-        weight = column[rows]
-        self.log_heights[rows] -= 0.5 * self.tau[rows] * weight**2 * residual
-        self.P[rows] -= weight[:, None] * drop
-        self.P[:, slot] = 0.0  # but for rounding
+        if h is not None:
+            blas.dger(-2.0, self.A @ h, h, a=self.A, overwrite_a=1)
+        lost = self.A[:, slot]
+        self.log_heights -= 0.5 * self.tau * lost**2
+        self.A[:, slot] = 0.0
 
 
 class Learner:
@@ -71,8 +73,21 @@ class Learner:
                 self._visit(i, row, first + row, y[row : row + 1], moving)
                 self.process.age += 1
                 if self.process.age > max(self.process.slots, BLOCK):  # O(M³) so rarely is O(M²) for each datum
-                    self.process.refresh()
+                    self._refresh()
         return self.report
+
+    def sum_sites(self):
+        """Λ and b afresh from the sites, and everything else from these; source: csato2002 eqs (126) and (128)."""
+        process, sites = self.process, self.sites
+        process.precision[:] = sites.A.T @ (sites.A * sites.tau[:, None])
+        process.shift[:] = sites.nu @ sites.A
+        process.log_height = float(sites.log_heights.sum())
+        self._refresh()
+
+    def _refresh(self):
+        turn = self.process.refresh()
+        if self.sites is not None:
+            self.sites.A = np.asfortranarray(self.sites.A @ turn)
 
     def _open(self, X):
         """Prior covariances of a block of rows with the basis vectors, by slot, and with each other."""
@@ -92,43 +107,43 @@ class Learner:
         self._forget(row)
         if moving and self.process.free_slot() is None:
             self._grow()
-        process, k, prior = self.process, self.k[i], self.prior[i]
-        Ck, reach = process.C @ k, process.Q @ k  # ê = Qk: f(x) = êᵀu + a residual of variance γ
-        novelty = max(prior - k @ reach, 0.0)
-        mean, variance = k @ process.alpha, prior + k @ Ck
-        l, d1, d2 = (float(d[0]) for d in self.likelihood.log_moment(y, np.array([mean]), np.array([variance]), 1.0))
+        process, prior = self.process, self.prior[i]
+        a = process.W @ self.k[i]  # f(x) = aᵀv + a residual of variance γ
+        Va, novelty = process.V @ a, max(prior - a @ a, 0.0)
+        mean, spread = a @ process.mean, a @ Va
+        variance = np.array([spread + novelty])
+        l, d1, d2 = (float(d[0]) for d in self.likelihood.log_moment(y, np.array([mean]), variance, 1.0))
 
-        p, residual, newcomer = reach, novelty, None
+        residual, newcomer = novelty, None
         if moving and novelty > self.tolerance * prior:
             newcomer = process.free_slot()
-            process.include(newcomer, self.X[i], number, k, prior, reach, novelty)
+            process.include(newcomer, self.X[i], number, a, novelty)
             self.k[:, newcomer] = self.between[:, i]
-            p, residual = np.zeros(process.slots), 0.0
-            p[newcomer] = 1.0
-        spread = variance - residual  # of pᵀu, which is f(x) itself if x has just become a basis vector
+            a[newcomer] = Va[newcomer] = math.sqrt(novelty)  # now the residual is a coordinate of v, at its prior
+            spread, residual = spread + novelty, 0.0
         tau, nu, log_height = _site(l, d1, d2, mean, spread, self.rho * residual)
-        process.multiply(p, tau, nu, Ck + p, mean, spread)
+        process.multiply(a, tau, nu, Va, mean, spread)
         process.log_height += log_height
         self.report["log_predictive"] += l
-        self._remember(row, tau, nu, log_height, p, spread)
+        self._remember(row, tau, nu, log_height, a, spread)
         if newcomer is not None:
             self._keep_to_budget(newcomer)
 
     def _forget(self, row):
-        """Divide the site of a datum out, if it has one; source: csato2002 eq. (132)."""
+        """Divide the site of a datum out, if it has one; source: csato2002 eq. (131)."""
         sites = self.sites
         if sites is not None and (sites.tau[row] or sites.nu[row]):
-            self.process.divide(sites.P[row], sites.tau[row], sites.nu[row])
+            self.process.divide(sites.A[row], sites.tau[row], sites.nu[row])
             self.process.log_height -= sites.log_heights[row]
 
-    def _remember(self, row, tau, nu, log_height, p, spread):
+    def _remember(self, row, tau, nu, log_height, a, spread):
         sites = self.sites
         if sites is None:
             return
         variance = spread / (1 + tau * spread)
         moved = max(abs(tau - sites.tau[row]) * variance, abs(nu - sites.nu[row]) * math.sqrt(variance))
         self.report["change"] = max(self.report["change"], float(moved))
-        sites.tau[row], sites.nu[row], sites.log_heights[row], sites.P[row] = tau, nu, log_height, p
+        sites.tau[row], sites.nu[row], sites.log_heights[row], sites.A[row] = tau, nu, log_height, a
 
     def _keep_to_budget(self, newcomer):
         """One basis vector too many: the one of least score goes, perhaps the newcomer itself."""
@@ -142,24 +157,24 @@ class Learner:
 
     def drop(self, slot):
         """Remove the basis vector in `slot`, from process and sites alike."""
-        drop, residual = self.process.prune(slot)
+        h = self.process.prune(slot)
         self.k[:, slot] = 0.0
         if self.sites is not None:
-            self.sites.project(slot, drop, residual)
+            self.sites.project(slot, h)
 
     def _grow(self):
         more = self.process.slots
         self.process = self.process.resized(2 * more)
         self.k = np.pad(self.k, ((0, 0), (0, more)))
         if self.sites is not None:
-            self.sites.P = np.pad(self.sites.P, ((0, 0), (0, more)))
+            self.sites.A = np.pad(self.sites.A, ((0, 0), (0, more)))
 
 
 def _site(l, d1, d2, mean, spread, kept):
     """τ, ν and log height of the site that moves N(mean, spread + kept) to the moments of the tilted distribution.
 
     l, d1 and d2 are log E[p(y|f)] and its derivatives in the mean, with the whole variance of f. `kept` is the part of
-    the residual variance that belongs to the process; the site is then taken for a function of pᵀu, of variance
+    the residual variance that belongs to the process; the site is then taken for a function of aᵀv, of variance
     `spread`, alone, and its logarithm loses ½ τ · kept on average.
 
     Source: csato2002 eqs (108) to (114), with the constant of eq. (111) that eq. (113) lacks.
