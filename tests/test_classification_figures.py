@@ -340,7 +340,7 @@ def test_the_picture_of_the_grid_marks_the_best_cells():
 # all studies ----------------------------------------------------------------------------------------------------------
 
 def test_the_studies_are_complete_and_without_failures():
-    for study in ("bui_fig33", "sampling_truth"):
+    for study in ("bui_fig23", "bui_fig33", "sampling_truth"):
         results = runner.results(study)
         assert len(results) == len(runner.load(study).runs())
         assert np.isfinite(results.select_dtypes("number").to_numpy()).all()
