@@ -66,7 +66,10 @@ class Study:
 
     @property
     def columns(self):
-        return (*self.inputs, *self.module.OUTPUTS, *BOOKKEEPING)
+        names = (*self.inputs, *self.module.OUTPUTS, *BOOKKEEPING)
+        if len(set(names)) < len(names):
+            raise ValueError(f"study {self.id}: two columns would have one name: {', '.join(names)}")
+        return names
 
 
 def studies():

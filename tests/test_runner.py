@@ -178,7 +178,7 @@ def grid():
 def compute(number):
     with open(os.environ["STUDY_CALLS"], "a") as stream:
         stream.write("x")
-    time.sleep(0.005)
+    time.sleep(float(os.environ.get("STUDY_DELAY", "0")))
     return {"root": number ** 0.5}
 '''
 
@@ -191,19 +191,22 @@ def test_killed_twenty_times_at_random_moments(tmp_path, monkeypatch):
     whole, study = runner.Study(module, tmp_path / "whole"), runner.Study(module, tmp_path / "results")
     runner.run(whole, execute=in_order)
     (tmp_path / "calls").unlink()
-    rng = np.random.default_rng(0)
-    kills, progress = 0, []
-    for _ in range(20):
-        child = os.fork()
+    rng, kills, progress = np.random.default_rng(0), 0, []
+    monkeypatch.setenv("STUDY_DELAY", "0.04")
+    for attempt in range(20):
+        before, child = calls(study), os.fork()
         if child == 0:
             runner.run(study, execute=in_order)
             os._exit(0)
-        time.sleep(rng.uniform(0, 0.08))
+        while attempt % 2 and calls(study) == before:       # every other time wait until it computes
+            time.sleep(0.001)
+        time.sleep(rng.uniform(0, 0.12))
         os.kill(child, signal.SIGKILL)
         kills += os.WIFSIGNALED(os.waitpid(child, 0)[1])
         progress.append(len(runner.read_rows(study)))
     assert kills == 20, "the study was finished before it could be killed so often"
     assert progress == sorted(progress) and 0 < progress[-1] < 150
+    monkeypatch.delenv("STUDY_DELAY")
     runner.run(study, execute=in_order)
     assert calls(study) <= 150 + 20         # a kill costs at most the run that was under way
     assert values(study) == values(whole)
@@ -268,6 +271,12 @@ def test_a_file_with_other_columns_is_left_alone(study):
 def test_wrong_grids(study, monkeypatch, grid, message):
     monkeypatch.setattr(study.module, "grid", lambda: grid)
     with pytest.raises(ValueError, match=message):
+        runner.run(study, execute=here)
+
+
+def test_outputs_that_are_called_like_another_column(study, monkeypatch):
+    monkeypatch.setattr(study.module, "OUTPUTS", ("product", "error"))
+    with pytest.raises(ValueError, match=r"two columns would have one name: name, split, alpha, product, error, seconds, error"):
         runner.run(study, execute=here)
 
 
