@@ -104,12 +104,12 @@ class Process:
 
     @property
     def alpha(self):
-        """α = Wᵀm (S,); source: csato2002 eq. (106)."""
+        """α = Wᵀm (S,); source: csato2002 eq. (106); :eq:`cs-process`."""
         return self.W.T @ self.mean
 
     @property
     def C(self):
-        """C = −Wᵀ(I − V)W (S, S); source: csato2002 eq. (106)."""
+        """C = −Wᵀ(I − V)W (S, S); source: csato2002 eq. (106); :eq:`cs-process`."""
         inside = self.V.copy()
         inside[self.used, self.used] -= 1.0
         return self.W.T @ inside @ self.W
@@ -133,7 +133,7 @@ class Process:
 
         ½ [Λ_jj + log V_jj + m_j²/V_jj] in the coordinate j that would be set to zero.
 
-        Source: csato2002 section 4.6, there without derivation.
+        Source: csato2002 section 4.6, there without derivation; :eq:`cs-score`.
         """
         sharpness = self.sharpness / self.q
         # no variance is below the inverse of the precision, but rounding may say so
@@ -154,7 +154,7 @@ class Process:
         Va : (S,)
         mean, variance : float, the moments aᵀm and aᵀVa > 0 of aᵀv
 
-        Source: csato2002 eqs (107), (115) and (131).
+        Source: csato2002 eqs (107), (115) and (131); :eq:`cs-online`, :eq:`cs-delete`.
         """
         growth = 1 + tau * variance
         if not growth > 0:
@@ -203,7 +203,7 @@ class Process:
         h : (S,) or None
             Directions of sites turn to a − 2 (aᵀh) h; None where they stay. Afterwards a[slot] must be set to zero.
 
-        Source: csato2002 eqs (77), (79), (126) and (128).
+        Source: csato2002 eqs (77), (79), (126) and (128); :eq:`cs-condition`.
         """
         h = self._turn(slot)
         last, V_column, sharp_column = self.W[slot].copy(), self.V[:, slot].copy(), self.precision[:, slot].copy()

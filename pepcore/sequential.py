@@ -28,7 +28,7 @@ class DirectedSites:
 
         −½ τ (aᵀv)² is replaced by its mean over the prior of the coordinate that is lost.
 
-        Source: csato2002 eqs (126) and (129).
+        Source: csato2002 eqs (126) and (129); :eq:`cs-direction`.
         """
         if h is not None:
             blas.dger(-2.0, self.A @ h, h, a=self.A, overwrite_a=1)
@@ -102,7 +102,7 @@ class Learner:
     def _visit(self, i, row, number, y, moving):
         """Divide the datum's site out, compute it anew, multiply it in, keep to the budget.
 
-        Source: csato2002 section 4.6; eqs (53), (57), (61), (107) and (114).
+        Source: csato2002 section 4.6; eqs (53), (57), (61), (107) and (114); :eq:`cs-q-r`, :eq:`cs-eta`.
         """
         self._forget(row)
         if moving and self.process.free_slot() is None:
@@ -177,7 +177,7 @@ def _site(l, d1, d2, mean, spread, kept):
     the residual variance that belongs to the process; the site is then taken for a function of aᵀv, of variance
     `spread`, alone, and its logarithm loses ½ τ · kept on average.
 
-    Source: csato2002 eqs (108) to (114), with the constant of eq. (111) that eq. (113) lacks.
+    Source: csato2002 eqs (108) to (114), with the constant of eq. (111) that eq. (113) lacks; :eq:`cs-site`, :eq:`cs-rho`.
     """
     matched = spread + kept
     shrinkage = 1 + d2 * matched

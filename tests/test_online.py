@@ -15,6 +15,7 @@ from pepcore.kernels import Matern52, SquaredExponential
 from pepcore.likelihoods import Gaussian, Probit
 from pepcore.process import Process
 from pepcore.sequential import DirectedSites, Learner
+from pepcore.sites import ImproperCavityError
 
 KERNEL = Matern52(1.5, [1.0, 0.8])
 XS = np.random.default_rng(99).normal(size=(9, 2))
@@ -408,6 +409,20 @@ def test_a_fit_can_go_on_with_new_data():
     assert state.seen == 40 and state.basis.max() < 40
 
 
+def peak_of_sparse_ep(N):
+    X, y = problem(GAUSSIAN, N=N)
+    tracemalloc.start()
+    online.infer(KERNEL, X, y, GAUSSIAN, budget=10, tolerance=1e-3)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak
+
+
+def test_memory_of_sparse_ep_grows_with_rows_times_budget():
+    once, more = peak_of_sparse_ep(300), peak_of_sparse_ep(1300)
+    assert more - once < 4 * 1000 * 11 * 8  # four arrays (N, M + 1) of floats
+
+
 # --- the door ---------------------------------------------------------------------------------------------------------
 
 
@@ -416,6 +431,13 @@ def test_too_few_sweeps_are_told_truly():
     with pytest.warns(RuntimeWarning, match="not converged after 2 sweeps"):
         fit = online.infer(KERNEL, X, y, PROBIT, sweeps=2)
     assert not fit.converged and fit.sweeps == 2 == len(fit.history)
+
+
+def test_a_site_that_leaves_no_proper_posterior_is_an_error():
+    process = Process.fixed(KERNEL, XS)
+    a = np.eye(9)[0]
+    with pytest.raises(ImproperCavityError, match="must be log-concave"):
+        process.divide(a, 2.0, 0.0)
 
 
 def test_there_is_no_gradient_and_the_error_says_what_to_do():
