@@ -137,4 +137,5 @@ def test_the_file_is_toml_that_others_can_read():
 def test_command(capsys):
     assert command_line.main(["claims", "--verdict", "reproduced", "--paper", "bui2017"]) == 0
     shown = capsys.readouterr().out
-    assert "bui-rem2" in shown and "bui-fig23" not in shown
+    wanted = [claim.id for claim in LEDGER if claim.paper == "bui2017" and claim.verdict == "reproduced"]
+    assert [line.split()[1].rstrip(":") for line in shown.split("\n") if line.startswith("reproduced")] == wanted
