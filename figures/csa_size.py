@@ -88,7 +88,7 @@ def draw_tolerance(fig, results, metric="nll"):
     for ax in (left, right):
         ax.set(xscale="log")
     style.label(left, x="tolerance", y="basis vectors")
-    style.label(right, x="tolerance", y="NLL less that of the full GP")
+    style.label(right, x="tolerance", y="NLL − full GP")
     fig.legend(*left.get_legend_handles_labels(), loc="outside upper center", ncols=3, handlelength=1.2)
 
 

@@ -470,6 +470,18 @@ def test_bad_options_are_refused(options, message):
         online.infer(KERNEL, X, y, GAUSSIAN, **options)
 
 
+def test_the_callers_arrays_are_left_alone():
+    X, y = problem()
+    order, Z = np.random.default_rng(0).permutation(40), XS.copy()
+    for array in (X, y, order, Z):
+        array.flags.writeable = False  # NumPy raises at the first attempt
+    online.infer(KERNEL, X, y, GAUSSIAN, budget=5, sweeps=2, moving_sweeps=1, order=order)
+    online.infer(KERNEL, X, y, GAUSSIAN, Z=Z)
+    online.update(online.start(KERNEL, GAUSSIAN, budget=5), X, y)
+    fixed_basis.infer(KERNEL, Z, X, y, GAUSSIAN)
+    fixed_basis.nystrom(KERNEL, Z, X, y, Z)
+
+
 def test_bad_data_are_refused():
     X, y = problem()
     state = online.update(online.start(KERNEL, GAUSSIAN), X, y)
