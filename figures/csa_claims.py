@@ -32,9 +32,9 @@ def parametrisations(trials=20, N=15, budget=6):
             learner.sweep(X, y, rng.integers(N, size=N))
             learner.drop(int(rng.choice(learner.process.used)))
         process = learner.process.compact()
-        P = sites.P[:, learner.process.used]
-        there = projection.natural_parameters(process.K, sites.tau, sites.nu, P)
-        back = projection.site_parameters(process.K, process.alpha, process.C)
+        P, K = sites.A @ learner.process.W[:, learner.process.used], kernel(process.Z)
+        there = projection.natural_parameters(K, sites.tau, sites.nu, P)
+        back = projection.site_parameters(K, process.alpha, process.C)
         pairs = [*zip(there, (process.alpha, process.C)), *zip(back, (P.T @ (sites.tau[:, None] * P), P.T @ sites.nu))]
         differences += [np.abs(one - other).max() for one, other in pairs]
     return float(max(differences))

@@ -226,7 +226,7 @@ class Process:
     def _turn(self, slot):
         """Reflect v so that its coordinate `slot` is what f at this basis vector has that the others do not determine.
 
-        That is the direction W[:, slot]: (Ku)_i = e_iᵀW⁻¹v does not contain it for any other i.
+        That is the direction W[:, slot]: along it u = W⁻¹v changes in this slot alone.
         """
         h = self.W[:, slot] / np.linalg.norm(self.W[:, slot])
         if abs(h[slot]) >= 1:  # the newest basis vector: its coordinate is the last one that came
