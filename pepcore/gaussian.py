@@ -1,7 +1,7 @@
 """Gaussians in natural and moment coordinates, and a Cholesky factorisation that never fails silently."""
 
 import numpy as np
-from scipy.linalg import LinAlgError, blas, cho_solve, cholesky, lapack, solve_triangular
+from scipy.linalg import LinAlgError, blas, cho_solve, lapack
 
 MAX_JITTER = 1e-2
 
@@ -41,17 +41,16 @@ def safe_cholesky(K, scale=1.0, jitter=0.0, name="matrix"):
     while True:
         shifted = np.array(K, order="F")
         shifted[np.diag_indices_from(shifted)] += jitter * scale
-        try:
-            L = cholesky(shifted, lower=True, overwrite_a=True, check_finite=False)
-            return np.asfortranarray(L), jitter
-        except LinAlgError:
-            if jitter >= MAX_JITTER:
-                raise NotPositiveDefiniteError(
-                    f"{name} ({K.shape[0]} x {K.shape[1]}, condition number {np.linalg.cond(K):.1e}) is not positive "
-                    f"definite even with a jitter of {jitter:.0e} relative to {scale:.3g}; remove near-duplicate rows, "
-                    "rescale the inputs or choose shorter lengthscales."
-                ) from None
-            jitter = max(10 * jitter, 1e-10)
+        L, failed = lapack.dpotrf(shifted, lower=1, clean=1, overwrite_a=1)
+        if not failed:
+            return L, jitter
+        if jitter >= MAX_JITTER:
+            raise NotPositiveDefiniteError(
+                f"{name} ({K.shape[0]} x {K.shape[1]}, condition number {np.linalg.cond(K):.1e}) is not positive "
+                f"definite even with a jitter of {jitter:.0e} relative to {scale:.3g}; remove near-duplicate rows, "
+                "rescale the inputs or choose shorter lengthscales."
+            )
+        jitter = max(10 * jitter, 1e-10)
 
 
 def solve_lower(L, B, transposed=False):
@@ -61,7 +60,7 @@ def solve_lower(L, B, transposed=False):
     anything else is copied first.
     """
     if B.ndim == 1:
-        return solve_triangular(L, B, lower=True, trans=int(transposed), check_finite=False)
+        return blas.dtrsv(L, B, lower=1, trans=int(transposed))
     return blas.dtrsm(1.0, L, B, lower=1, trans_a=int(transposed), overwrite_b=1)
 
 

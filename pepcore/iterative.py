@@ -7,7 +7,7 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError, blas, cholesky
+from scipy.linalg import blas, lapack
 
 from pepcore.features import feature_map, pull_back_blocks
 from pepcore.fit import Fit
@@ -166,10 +166,9 @@ def solve_posterior(precision, shift, concave):
     if concave:
         C, _ = safe_cholesky(precision, name="I + A diag(tau) A'")
     else:
-        try:
-            C = np.asfortranarray(cholesky(precision, lower=True))
-        except LinAlgError:
-            raise ImproperCavityError("sites of negative precision leave no proper posterior") from None
+        C, failed = lapack.dpotrf(precision, lower=1, clean=1)
+        if failed:
+            raise ImproperCavityError("sites of negative precision leave no proper posterior")
     return solve_lower(C, solve_lower(C, shift), transposed=True), C
 
 

@@ -162,17 +162,20 @@ class Probit(Likelihood):
 
         Source: rasmussen2006 eq. (3.82); :eq:`ep-probit-moments`, :eq:`pep-log-moment`.
         """
+        if np.ndim(alpha) == 0:
+            return self._closed_form(y, mean, variance) if alpha == 1 else super().log_moment(y, mean, variance, alpha)
         y, mean, variance, alpha = np.broadcast_arrays(y, mean, variance, alpha)
-        moments = np.empty((3, *y.shape))
-        ep = alpha == 1
-        if ep.any():
-            spread = np.sqrt(1 + variance[ep])
-            l, hazard, bend = _log_ndtr_derivatives(y[ep] * mean[ep] / spread)
-            moments[:, ep] = l, y[ep] * hazard / spread, -bend / spread**2
-        if not ep.all():
-            rest = ~ep
-            moments[:, rest] = super().log_moment(y[rest], mean[rest], variance[rest], alpha[rest])
+        moments, ep = np.empty((3, *y.shape)), alpha == 1
+        moments[:, ep] = self._closed_form(y[ep], mean[ep], variance[ep])
+        moments[:, ~ep] = super().log_moment(y[~ep], mean[~ep], variance[~ep], alpha[~ep])
         return tuple(moments)
+
+    @staticmethod
+    def _closed_form(y, mean, variance):
+        """l_1 and its derivatives: log Φ of y·mean/√(1 + variance)."""
+        spread = np.sqrt(1 + variance)
+        l, hazard, bend = _log_ndtr_derivatives(y * mean / spread)
+        return l, y * hazard / spread, -bend / spread**2
 
     def predict(self, mean, variance):
         """P(y = +1) (S,) where the latent f ~ N(mean, variance): Φ(mean/√(1 + variance)).

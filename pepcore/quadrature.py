@@ -85,7 +85,7 @@ class _Nodes(NamedTuple):
     exponent: np.ndarray  # (n, R)
     weight: np.ndarray  # (R,), or (n, R) if the nodes are not evenly spaced
     alpha: np.ndarray  # (R,)
-    weak: bool
+    weak: np.ndarray  # (R,), whether α is so small that log E[p^α]/α would lose digits
 
 
 def _broadcast(*arrays):
@@ -100,9 +100,9 @@ def _nodes(derivatives, y, mean, variance, alpha, centre, scale, log_concave, gr
         windows = partial(_windows, growth) if log_concave else partial(_wide_windows, centre)
         below, above, sd, weak = windows(derivatives, y, mean, variance, alpha)
     grid = _grid(below, above, sd, centre, scale)
-    kind = 4 * grid.count + 2 * grid.even + weak  # data of one kind are treated together
+    kind = 2 * grid.count + grid.even  # data of one kind are treated together
     for code in np.unique(kind):
-        n, is_even, is_weak = code // 4, code // 2 % 2, code % 2
+        n, is_even = code // 2, code % 2
         group = np.flatnonzero(kind == code)
         for rows in np.array_split(group, -(-n * len(group) // CHUNK)):
             f, df = _even(grid, rows, n) if is_even else _stretched(grid, rows, n)
@@ -110,7 +110,7 @@ def _nodes(derivatives, y, mean, variance, alpha, centre, scale, log_concave, gr
             exponent *= exponent
             exponent *= -0.5 / variance[rows]
             weight = df / np.sqrt(2 * np.pi * variance[rows])
-            yield _Nodes(rows, f, *derivatives(y[rows], f), exponent, weight, alpha[rows], is_weak)
+            yield _Nodes(rows, f, *derivatives(y[rows], f), exponent, weight, alpha[rows], weak[rows])
 
 
 class _Grid(NamedTuple):
@@ -135,7 +135,7 @@ def _grid(below, above, sd, centre, scale):
     centre = np.where(even, below, centre)  # not used there; sinh would overflow
     start = np.where(even, below, np.arcsinh(stretch * np.sinh((below - centre) / reach)))
     stop = np.where(even, above, np.arcsinh(stretch * np.sinh((above - centre) / reach)))
-    count = 4 * np.ceil((stop - start) / (4 * np.where(even, spacing, STEP))).astype(int) + 1
+    count = 8 * np.ceil((stop - start) / (8 * np.where(even, spacing, STEP))).astype(int) + 1
     return _Grid(even, start, stop, count, centre, reach, stretch)
 
 
@@ -167,25 +167,30 @@ def _tilted(nodes):
 
 def _moments(nodes):
     """l, d1, d2 (R,)."""
-    alpha, log_p = nodes.alpha, nodes.log_p
     tilted, peak = _tilted(nodes)
     total = tilted.sum(axis=0)
-    if nodes.weak:
-        # log E[p^α]/α as it stands loses all digits for small α; what p^α misses of 1 is summed instead
-        best = log_p.max(axis=0)
-        deficit = log_p - best
-        missing = np.where(alpha > 0, np.expm1(alpha * deficit) / np.where(alpha > 0, alpha, 1.0), deficit)
-        mean_missing = (nodes.weight * np.exp(nodes.exponent) * missing).sum(axis=0)
-        l = best + mean_missing * log1p_ratio(alpha * mean_missing)
-    else:
-        l = (peak + np.log(total)) / alpha
+    l = (peak + np.log(total)) / np.where(nodes.weak, 1.0, nodes.alpha)
+    if nodes.weak.any():
+        l[nodes.weak] = _weak_log_moment(nodes, slice(None) if nodes.weak.all() else nodes.weak)
     tilted /= total
     d1 = np.einsum("nr,nr->r", tilted, nodes.g)
     bend = nodes.g - d1
     bend *= bend
-    bend *= alpha
+    bend *= nodes.alpha
     bend += nodes.curvature
     return l, d1, np.einsum("nr,nr->r", tilted, bend)
+
+
+def _weak_log_moment(nodes, columns):
+    """log E[p^α]/α of those columns by summing what p^α misses of 1, so that no digits are lost for small α."""
+    log_p, alpha = nodes.log_p[:, columns], nodes.alpha[columns]
+    best = log_p.max(axis=0)
+    missing = log_p - best
+    if alpha.any():
+        missing = np.where(alpha > 0, np.expm1(alpha * missing) / np.where(alpha > 0, alpha, 1.0), missing)
+    mass = np.exp(nodes.exponent[:, columns]) * nodes.weight[..., columns]
+    mean_missing = np.einsum("nr,nr->r", mass, missing)
+    return best + mean_missing * log1p_ratio(alpha * mean_missing)
 
 
 def _windows(growth, derivatives, y, mean, variance, alpha):

@@ -2,25 +2,20 @@
 
     python tests/benchmarks/regression.py [--repeats 7] [--without-gpy]
 
-For each size two processes with one BLAS thread each, one per package, evaluate log evidence and full gradient in
-turns; while one works the other sleeps. Printed are the medians of the processor time, which on one thread is the time
-on the clock of an idle machine, the peak resident memory of each process, their ratios, and the relative difference of
-the two log evidences. Then comes a complete fit of the boston data. GPy is installed once, into an environment of its
-own in the user's cache. Nothing here is a test.
+For each size both packages evaluate log evidence and full gradient in turns. Printed are the medians of the processor
+time, the peak resident memory of each process, their ratios, and the relative difference of the two log evidences. Then
+comes a complete fit of the boston data. Nothing here is a test.
 """
 
 import argparse
 import os
-import statistics
 import subprocess
 import sys
 import time
-import venv
-from pathlib import Path
+
+from beside_gpy import ONE_THREAD, gpy_python, race, work
 
 SIZES = [(1_000, 5, 50), (10_000, 8, 200), (100_000, 8, 200)]
-GPY = "GPy==1.15.0"
-ONE_THREAD = {name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")}
 
 
 # --- the two sides: each returns a function that evaluates once more, at slightly other parameters --------------------
@@ -78,69 +73,12 @@ def boston_fit():
     return time.process_time() - start, model.evaluations, model.fit.log_evidence
 
 
-# --- a worker: one evaluation for each line on its standard input -----------------------------------------------------
-
-
-def work(side, N, D, M):
-    import resource
-
-    evaluate = {"pepcore": pepcore_evaluation, "gpy": gpy_evaluation}[side](N, D, M)
-    for count, _ in enumerate(sys.stdin):
-        start = time.process_time()
-        log_evidence, noise_gradient = evaluate(1e-7 * count)
-        seconds = time.process_time() - start
-        megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print(seconds, megabytes, log_evidence, noise_gradient, flush=True)
-
-
-class Worker:
-    """A process that evaluates when asked."""
-
-    def __init__(self, python, side, size):
-        command = [python, __file__, "--worker", side, *map(str, size)]
-        self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, **ONE_THREAD}
-        )
-        self.seconds, self.megabytes, self.values = [], 0.0, ()
-
-    def ask(self):
-        print("again", file=self.process.stdin, flush=True)
-        line = self.process.stdout.readline()
-        if not line:
-            raise RuntimeError(f"the worker ended early: {self.process.args}")
-        seconds, self.megabytes, *self.values = map(float, line.split())
-        self.seconds.append(seconds)
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait()
-
-
-def gpy_python():
-    """The interpreter of an environment with GPy, made at first use."""
-    import pooch
-
-    folder = Path(pooch.os_cache("pepcore")) / "benchmarks" / GPY.replace("==", "-")
-    python = folder / "bin" / "python"
-    if not (folder / "complete").exists():
-        print(f"installing {GPY} into {folder}", flush=True)
-        venv.create(folder, with_pip=True, clear=True)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", GPY], check=True)
-        (folder / "complete").touch()
-    return python
+# --- the race ---------------------------------------------------------------------------------------------------------
 
 
 def compare(size, repeats, gpy):
     """One line of the table."""
-    workers = [Worker(sys.executable, "pepcore", size)]
-    if gpy:
-        workers.append(Worker(gpy, "gpy", size))
-    for _ in range(repeats + 1):  # the first round warms up
-        for worker in workers:
-            worker.ask()
-    for worker in workers:
-        worker.close()
-    medians = [statistics.median(worker.seconds[1:]) for worker in workers]
+    workers, medians = race(__file__, size, repeats, gpy)
     line = f"{size!s:>18}" + "".join(f"{t:10.4f} s {w.megabytes:7.0f} MB" for t, w in zip(medians, workers))
     if gpy:
         ours, theirs = workers
@@ -157,7 +95,8 @@ def main():
     parser.add_argument("--boston", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
-        work(options.worker[0], *map(int, options.worker[1:]))
+        sides = {"pepcore": pepcore_evaluation, "gpy": gpy_evaluation}
+        work(sides[options.worker[0]](*map(int, options.worker[1:])))
     elif options.boston:
         print("boston, M = 50: {:.2f} s for {} evaluations, log evidence {:.2f}".format(*boston_fit()))
     else:
