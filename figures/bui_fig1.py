@@ -46,7 +46,15 @@ class Place:
 
 VFE, FITC, PITC, EXACT = (LEFT, 250), (RIGHT, 250), (RIGHT, 150), (RIGHT, 40)
 VFE_SPARSE, EP_SPARSE, VFE_FULL, EP_FULL = (LEFT, 250), (RIGHT, 250), (LEFT, 60), (RIGHT, 60)
+CHAPTER = "sparse-classification.html"
 ALGEBRA, EXACT_PAGE = "identities.html#sparse-regression", "identities.html#exact-inference"
+
+
+def _inter_domain(panel):
+    return Place("all of it again with blurred pseudo-points", f"Inter-domain pseudo-points in {panel}: only the feature map "
+                 "changes, and at zero width they are the ordinary ones.", f"{CHAPTER}#features-of-another-kind",
+                 ("test_interdomain.py::test_zero_width_is_an_ordinary_pseudo_point",), ((WIDTH // 2, 302),), side="alone")
+
 
 REGRESSION = (
     Place("Power EP, α", "Between VFE and FITC lies Power EP: its sites are known in closed form, and the evidence is "
@@ -80,29 +88,30 @@ REGRESSION = (
           ("test_power_ep.py::test_blocks_with_alpha_one_are_pitc",), (PITC,), ALGEBRA, style.colours["ep"], "left"),
     Place("exact GP", "The exact Gaussian process.", "gp-features.html#the-function-space-view",
           ("test_exact.py::test_regression_is_the_textbook",), (EXACT,), EXACT_PAGE, style.colours["exact"]),
+    _inter_domain("regression"),
 )
 
 CLASSIFICATION = (
-    Place("sparse Power EP, α", "Between the two lies sparse Power EP: as many sweeps at every α, an evidence that leaves "
-          "α = 0 along a straight line.", "power-ep.html#the-limit-0",
-          ("test_iterative.py::test_sweeps_hardly_depend_on_alpha",
-           "test_iterative.py::test_evidence_leaves_alpha_zero_along_a_straight_line"), (VFE_SPARSE, EP_SPARSE)),
+    Place("sparse Power EP, α", "Between the two lies sparse Power EP, which takes hardly more sweeps at any α than at 1.",
+          f"{CHAPTER}#no-seam-at-zero", ("test_iterative.py::test_sweeps_hardly_depend_on_alpha",), (VFE_SPARSE, EP_SPARSE)),
     Place("Power EP, α", "Power EP with a site for each function value joins the two methods without sparsity.",
           "power-ep.html#a-classifier-and-the-truth", ("test_exact.py::test_reference_full_power_ep",),
           (VFE_FULL, EP_FULL)),
     Place("Z = X", "With the pseudo-inputs at the data, sparse VFE is variational inference on all function values.",
-          "power-ep.html#a-classifier-and-the-truth",
+          f"{CHAPTER}#reproduction-with-a-pseudo-input-at-every-datum",
           ("test_iterative.py::test_pseudo_inputs_at_the_data_give_dense_power_ep",), (VFE_SPARSE, VFE_FULL), "",
           style.colours["vfe"]),
     Place("Z = X", "With the pseudo-inputs at the data, sparse EP is EP for Gaussian process classification.",
-          "ep-step-by-step.html#ep-for-gaussian-process-classification",
-          ("test_iterative.py::test_pseudo_inputs_at_the_data_give_dense_power_ep",), (EP_SPARSE, EP_FULL), "",
+          f"{CHAPTER}#reproduction-with-a-pseudo-input-at-every-datum",
+          ("test_iterative.py::test_pseudo_inputs_at_the_data_give_dense_power_ep",
+           "test_classification_figures.py::test_sparse_ep_at_the_data_is_standard_ep_on_the_whole_grid"),
+          (EP_SPARSE, EP_FULL), "",
           style.colours["ep"]),
     Place("sparse VFE", "α = 0 maximises the variational bound (Hensman, Matthews & Ghahramani 2015).",
-          "power-ep.html#the-limit-0", ("test_iterative.py::test_alpha_zero_is_the_maximum_of_the_variational_bound",),
+          f"{CHAPTER}#the-evidence", ("test_iterative.py::test_alpha_zero_is_the_maximum_of_the_variational_bound",),
           (VFE_SPARSE,), "", style.colours["vfe"], "below"),
     Place("sparse EP", "α = 1 is sparse EP; the values are those of the paper's authors' own code.",
-          "power-ep.html#a-fraction-of-a-site", ("test_iterative.py::test_values_of_the_authors_code_are_met",),
+          f"{CHAPTER}#two-numbers-per-datum", ("test_iterative.py::test_values_of_the_authors_code_are_met",),
           (EP_SPARSE,), "", style.colours["ep"], "below"),
     Place("full VFE", "α = 0 without sparsity is the best Gaussian (Opper & Archambeau 2009).",
           "power-ep.html#the-limit-0", ("test_exact.py::test_alpha_zero_is_the_best_variational_bound",), (VFE_FULL,),
@@ -114,6 +123,7 @@ CLASSIFICATION = (
           "one of the other map, after a single sweep.", "sparse-regression.html#power-ep-in-four-lines",
           ("test_iterative.py::test_gaussian_likelihood_needs_one_sweep_to_the_closed_form",),
           ((WIDTH // 2, 130),), ALGEBRA, side="alone"),
+    _inter_domain("classification"),
 )
 
 PANELS = {"Regression": REGRESSION, "Classification": CLASSIFICATION}
@@ -171,7 +181,7 @@ def _panel(name, places):
     key = name.lower()
     stops = "".join(f'<stop offset="{alpha}" stop-color="{style.alpha_colour(alpha)}"/>' for alpha in (0, 0.25, 0.5, 0.75, 1))
     outline = " ".join(f"{x},{y}" for x, y in _corners(places))
-    return (f'<figure><svg viewBox="0 0 {WIDTH} 290" role="group" aria-labelledby="map-{key}-title map-{key}-text">'
+    return (f'<figure><svg viewBox="0 0 {WIDTH} 314" role="group" aria-labelledby="map-{key}-title map-{key}-text">'
             f'<title id="map-{key}-title">{name}</title><desc id="map-{key}-text">{DESCRIPTIONS[name]}</desc>'
             f'<defs><linearGradient id="map-{key}-alpha" gradientUnits="userSpaceOnUse" x1="{LEFT}" x2="{RIGHT}">{stops}'
             f'</linearGradient></defs><polygon points="{outline}" fill="url(#map-{key}-alpha)" opacity="0.13"/>'
