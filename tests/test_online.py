@@ -1,6 +1,7 @@
 """Sparse online GPs and sparse EP: against dense ADF, exact inference, closed forms and direct optimisation."""
 
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -62,6 +63,36 @@ def test_one_sweep_is_assumed_density_filtering(likelihood):
     np.testing.assert_allclose(found_variance, np.diag(covariance), atol=1e-8)
     assert fit.history[0]["log_predictive"] == pytest.approx(foretold, abs=1e-8)
     assert fit.log_evidence == pytest.approx(foretold, abs=1e-8)
+
+
+@each_likelihood
+def test_updates_and_removal_are_those_of_the_thesis_in_its_own_parameters(likelihood):
+    """csato2002 eqs (57), (77) and (79), and the sparse update with η = 1/(1 + γr)."""
+    X, y = problem(likelihood, N=12)
+    before = online.update(online.start(KERNEL, likelihood), X[:10], y[:10])
+    K, k, own = KERNEL(X[:10]), KERNEL(X[:10], X[10:11])[:, 0], KERNEL.variance
+    m, variance = k @ before.alpha, own + k @ before.C @ k
+    _, q, r = (d[0] for d in likelihood.log_moment(y[10:11], np.array([m]), np.array([variance]), 1.0))
+
+    s = np.append(before.C @ k, 1.0)
+    alpha, C = np.append(before.alpha, 0.0) + q * s, np.pad(before.C, (0, 1)) + r * np.outer(s, s)
+    taken_in = online.update(before, X[10:11], y[10:11])
+    np.testing.assert_allclose(taken_in.alpha, alpha, atol=1e-10)
+    np.testing.assert_allclose(taken_in.C, C, atol=1e-10)
+
+    reach = np.linalg.solve(K, k)
+    novelty, s = own - k @ reach, before.C @ k + reach
+    eta = 1 / (1 + novelty * r)
+    projected = online.update(replace(before, tolerance=0.999), X[10:11], y[10:11])
+    np.testing.assert_allclose(projected.alpha, before.alpha + q * eta * s, atol=1e-10)
+    np.testing.assert_allclose(projected.C, before.C + r * eta * np.outer(s, s), atol=1e-10)
+
+    Q, i, rest = np.linalg.inv(K), 4, np.arange(10) != 4
+    both = (Q + before.C)[:, i]
+    C = before.C + np.outer(Q[:, i], Q[:, i]) / Q[i, i] - np.outer(both, both) / both[i]
+    pruned = online.prune(before, i)
+    np.testing.assert_allclose(pruned.alpha, (before.alpha - both * before.alpha[i] / both[i])[rest], atol=1e-10)
+    np.testing.assert_allclose(pruned.C, C[np.ix_(rest, rest)], atol=1e-10)
 
 
 @each_likelihood
