@@ -14,7 +14,7 @@ from pepcore.fit import Fit
 from pepcore.gaussian import log_determinant, safe_cholesky, solve_lower
 from pepcore.likelihoods import Gaussian
 from pepcore.posterior import Posterior
-from pepcore.sites import ImproperCavityError, Sites, cavity, log1p_ratio, target
+from pepcore.sites import ImproperCavityError, Sites, cavity, log1p_ratio, move, target
 from pepcore.sweeps import parallel, run_sweeps
 from pepcore.validation import check_alpha, check_inputs, check_positive, check_targets
 
@@ -85,8 +85,7 @@ def infer(
     method : "parallel" or "sequential"
         Update all sites from one posterior, or the posterior after every site. Both have the same fixed points.
     step : float
-        Longest damped step, in (0, 1]. It is halved when a cavity becomes improper or the sites move more than in the
-        sweep before, and recovers by 10 % a sweep when all goes well.
+        Longest damped step, in (0, 1]; it is shortened where that is needed, see `pepcore.sweeps`.
     tolerance : float
         Converged when no site moves by more: max over data of |τ* − τ| s and |ν* − ν| √s, s the posterior variance.
     max_sweeps : int
@@ -132,7 +131,7 @@ class _State(NamedTuple):
     variance: np.ndarray  # (N,), s = diag Σ
     log_evidence: float
     target: Sites
-    change: float
+    move: np.ndarray  # (2, N), from the sites to the target
 
 
 def _evaluate(K, y, likelihood, alpha, sites):
@@ -155,9 +154,7 @@ def _evaluate(K, y, likelihood, alpha, sites):
     removed = sites.tau * variance
     local = l + 0.5 * removed * log1p_ratio(-alpha * removed) + 0.5 * alpha * gamma**2 * cavity_variance
     log_evidence = -0.5 * log_determinant(L) - 0.5 * mean @ gamma + local.sum()
-    change_tau, change_nu = np.abs(goal.tau - sites.tau) * variance, np.abs(goal.nu - sites.nu) * np.sqrt(variance)
-    change = max(change_tau.max(), change_nu.max())
-    return _State(sites, L, half, gamma, mean, variance, float(log_evidence), goal, float(change))
+    return _State(sites, L, half, gamma, mean, variance, float(log_evidence), goal, move(sites, goal, variance))
 
 
 def _marginals(K, sites, root, L):

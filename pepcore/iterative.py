@@ -13,7 +13,7 @@ from pepcore.features import feature_map, pull_back_blocks
 from pepcore.fit import Fit
 from pepcore.gaussian import inverse_lower, log_determinant, multiply_lower, safe_cholesky, solve_lower
 from pepcore.posterior import Posterior
-from pepcore.sites import ImproperCavityError, Sites, cavity, log1p_ratio, target
+from pepcore.sites import ImproperCavityError, Sites, cavity, log1p_ratio, move, target
 from pepcore.sweeps import parallel, run_sweeps
 from pepcore.threads import one_blas_thread
 from pepcore.validation import as_real, check_alpha, check_finite, check_inputs, check_targets
@@ -105,7 +105,7 @@ class State(NamedTuple):
     d2: np.ndarray  # (N,)
     log_evidence: float
     target: Sites
-    change: float
+    move: np.ndarray  # (2, N), from the sites to the target
 
 
 def _evaluate(features, y, likelihood, alpha, sites):
@@ -129,10 +129,8 @@ def local_moments(features, y, likelihood, alpha, sites, mean, C, weight=1.0):
     removed, gamma = sites.tau * s, sites.nu - sites.tau * mu
     local = l + 0.5 * removed * log1p_ratio(-alpha * removed) + 0.5 * alpha * gamma**2 * reduced
     log_evidence = float(-0.5 * log_determinant(C) - 0.5 * mean @ mean + weight * local.sum())
-    change_tau, change_nu = np.abs(goal.tau - sites.tau) * s, np.abs(goal.nu - sites.nu) * np.sqrt(s)
-    change = float(max(change_tau.max(), change_nu.max()))
     kept = 1 - alpha * removed
-    return State(sites, mean, C, cavity_mean, cavity_variance, kept, d1, d2, log_evidence, goal, change)
+    return State(sites, mean, C, cavity_mean, cavity_variance, kept, d1, d2, log_evidence, goal, move(sites, goal, s))
 
 
 def posterior_of(features, sites):

@@ -110,6 +110,11 @@ def target(cavity_mean, cavity_variance, d1, d2, alpha):
     return Sites(-d2 / shrinkage, (d1 - d2 * cavity_mean) / shrinkage)
 
 
+def move(sites, goal, variance):
+    """How far each site is from its goal, in units that do not depend on those of f: (2, N), (τ* − τ) s and (ν* − ν) √s."""
+    return np.stack([(goal.tau - sites.tau) * variance, (goal.nu - sites.nu) * np.sqrt(variance)])
+
+
 def site_energy(mean, variance, sites, alpha):
     """What removing the site costs: (G(cavity) − G(posterior))/alpha, with its limit at alpha = 0.
 
