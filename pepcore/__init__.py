@@ -5,15 +5,20 @@ works on those. Begin with `power_ep.regression`, `exact.infer` or `training.fit
 """
 
 from pepcore import datasets, exact, fixed_basis, metrics, online, power_ep, training
+from pepcore.interdomain import Blurred
 from pepcore.kernels import Matern52, SquaredExponential, Sum
-from pepcore.likelihoods import Gaussian, Probit
+from pepcore.likelihoods import Gaussian, Logit, Poisson, Probit, StudentT
 
 __version__ = "0.1.0"
 __all__ = [
+    "Blurred",
     "Gaussian",
+    "Logit",
     "Matern52",
+    "Poisson",
     "Probit",
     "SquaredExponential",
+    "StudentT",
     "Sum",
     "datasets",
     "exact",
