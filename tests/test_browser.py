@@ -35,6 +35,12 @@ def has_slider(name):
         for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] for output in cell.get("outputs", []))
 
 
+def has_map(name):
+    """Whether the page's notebook shows the map of methods of figures/bui_fig1.py."""
+    path = build_book.ROOT / f"{name}.ipynb"
+    return path.exists() and "bui_fig1.show()" in path.read_text(encoding="utf-8")
+
+
 @pytest.fixture(scope="module")
 def address(site):
     """Serve the site on a free port of this machine."""
@@ -192,6 +198,19 @@ def drag(page, handle, track):
     page.mouse.down()
     page.mouse.move(rail["x"] + rail["width"] * (0.95 if to_the_right else 0.05), y, steps=8)
     page.mouse.up()
+
+
+@pytest.mark.parametrize("visit", [page for page in PAGES if has_map(page)], indirect=True)
+def test_the_map_of_methods_leads_to_its_sections_by_mouse_and_by_keyboard(visit):
+    page, start = visit.page, visit.page.url
+    corner = page.locator(".method-map svg a").filter(has=page.locator("circle")).first
+    goal = corner.get_attribute("href")
+    for follow in (corner.locator("circle").click, functools.partial(corner.press, "Enter")):
+        page.goto(start)
+        follow()
+        page.wait_for_url(f"**/{goal}")
+        assert page.locator(f"[id='{goal.partition('#')[2]}']").is_visible()
+    assert visit.problems == NO_PROBLEMS
 
 
 @pytest.mark.parametrize("visit", PAGES[:1], indirect=True)
