@@ -1,5 +1,6 @@
 """Which chapter needs which: the map on the first page."""
 
+import numpy as np
 from matplotlib.patches import FancyBboxPatch
 
 from figures import style
@@ -10,10 +11,11 @@ CHAPTERS = {
     "ep-step-by-step": ((2.7, 2.15), "EP,\nstep by\nstep"),
     "power-ep": ((4.5, 2.15), "Power EP\nand its\nlimits"),
     "sparse-regression": ((6.3, 2.15), "Sparse\nregression:\none family"),
-    "sparse-ep-projection": ((4.5, 0.6), "Sparse EP\nby\nprojection"),
+    "sparse-classification": ((4.5, 0.6), "Sparse\nclassifi-\ncation"),
+    "sparse-ep-projection": ((6.3, 0.6), "Sparse EP\nby\nprojection"),
 }
 NEEDS = [("gp-features", "ep-step-by-step"), ("ep-step-by-step", "power-ep"), ("power-ep", "sparse-regression"),
-         ("gp-features", "sparse-regression"), ("ep-step-by-step", "sparse-ep-projection"),
+         ("gp-features", "sparse-regression"), ("power-ep", "sparse-classification"),
          ("sparse-regression", "sparse-ep-projection")]
 WIDTH, HEIGHT = 1.4, 1.0
 SIZE = (7.2, 3.5)       # of the figure, in inches
@@ -44,7 +46,7 @@ def _arrow(ax, start, end):
     elif y == to_y:
         start, end = (x + WIDTH / 2 + 0.04, y), (to_x - WIDTH / 2 - 0.04, to_y)
     else:
-        side = WIDTH / 4 if x > to_x else -WIDTH / 4
+        side = np.sign(x - to_x) * WIDTH / 4
         start, end = (x - side, y - HEIGHT / 2 - 0.04), (to_x + side, to_y + HEIGHT / 2 + 0.04)
     ax.annotate("", end, start, arrowprops={
         "arrowstyle": "-|>", "linewidth": 1.6, "color": style.INK, "shrinkA": 0, "shrinkB": 0,
