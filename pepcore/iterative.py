@@ -144,7 +144,8 @@ def natural_parameters(features, sites):
     precision, shift = np.zeros((M, M), order="F"), np.zeros(M)
     for rows, A, _ in features.blocks():
         tau = sites.tau[rows]
-        precision = blas.dsyrk(1.0, A * np.sqrt(np.maximum(tau, 0.0)), beta=1.0, c=precision, lower=1, overwrite_c=1)
+        if np.any(tau > 0):
+            precision = blas.dsyrk(1.0, A * np.sqrt(np.maximum(tau, 0.0)), beta=1.0, c=precision, lower=1, overwrite_c=1)
         if np.any(tau < 0):
             precision = blas.dsyrk(
                 -1.0, A * np.sqrt(np.maximum(-tau, 0.0)), beta=1.0, c=precision, lower=1, overwrite_c=1

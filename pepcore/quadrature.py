@@ -85,7 +85,7 @@ class _Nodes(NamedTuple):
     exponent: np.ndarray  # (n, R)
     weight: np.ndarray  # (R,), or (n, R) if the nodes are not evenly spaced
     alpha: np.ndarray  # (R,)
-    weak: np.ndarray  # (R,), whether α is so small that log E[p^α]/α would lose digits
+    weak: np.ndarray  # (R,), whether the tilted distribution is almost the Gaussian
 
 
 def _broadcast(*arrays):
@@ -186,9 +186,14 @@ def _weak_log_moment(nodes, columns):
     log_p, alpha = nodes.log_p[:, columns], nodes.alpha[columns]
     best = log_p.max(axis=0)
     missing = log_p - best
-    if alpha.any():
+    if alpha.all():
+        missing *= alpha
+        missing = np.expm1(missing, out=missing)
+        missing /= alpha
+    elif alpha.any():
         missing = np.where(alpha > 0, np.expm1(alpha * missing) / np.where(alpha > 0, alpha, 1.0), missing)
-    mass = np.exp(nodes.exponent[:, columns]) * nodes.weight[..., columns]
+    mass = np.exp(nodes.exponent[:, columns])
+    mass *= nodes.weight[..., columns]
     mean_missing = np.einsum("nr,nr->r", mass, missing)
     return best + mean_missing * log1p_ratio(alpha * mean_missing)
 

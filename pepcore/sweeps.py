@@ -10,7 +10,7 @@ from pepcore.validation import check_positive
 SMALLEST_STEP = 1e-3
 PATIENT_STEP = 0.05  # far from the solution the sites may have to move more with every sweep, however short the step
 STILL = 1e-12  # sites that move by less have arrived, as those of a Gaussian likelihood do after one sweep
-TURNING = 0.3  # sites that turn round but come this much closer need no shorter step
+TURNING = 0.5  # sites that turn round but come this much closer need no shorter step
 STEP_GROWTH = 1.1  # after a sweep that went well: with 1 some hard problems took twice as many sweeps
 
 
