@@ -16,7 +16,7 @@ from pepcore.fit import Fit
 from pepcore.gaussian import log_determinant, safe_cholesky, solve_lower
 from pepcore.posterior import Posterior
 from pepcore.sequential import no_gradient, site_log_mass
-from pepcore.sites import ImproperCavityError, Sites, cavity, target
+from pepcore.sites import ImproperCavityError, Sites, cavity, move, target
 from pepcore.sweeps import parallel, run_sweeps
 from pepcore.threads import one_blas_thread
 from pepcore.validation import check_fraction, check_inputs, check_positive, check_targets
@@ -68,7 +68,7 @@ class _State(NamedTuple):
     precision_cholesky: np.ndarray  # (M, M), R Rᵀ = V⁻¹
     log_evidence: float
     target: Sites
-    change: float
+    move: np.ndarray  # (2, N), from the sites to the target
 
 
 def _evaluate(A, h, y, likelihood, rho, sites):
@@ -87,9 +87,7 @@ def _evaluate(A, h, y, likelihood, rho, sites):
     log_heights = l - site_log_mass(sites.tau, sites.nu, cavity_mean, matched) - 0.5 * rho * sites.tau * h
     m_precision_m = ((R.T @ mean) ** 2).sum()
     log_evidence = log_heights.sum() + 0.5 * (m_precision_m - log_determinant(R))
-    change_tau, change_nu = np.abs(goal.tau - sites.tau) * s, np.abs(goal.nu - sites.nu) * np.sqrt(s)
-    change = max(change_tau.max(), change_nu.max())
-    return _State(sites, mean, R, float(log_evidence), goal, float(change))
+    return _State(sites, mean, R, float(log_evidence), goal, move(sites, goal, s))
 
 
 @one_blas_thread
