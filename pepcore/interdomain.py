@@ -21,7 +21,7 @@ class Blurred:
     kernel : SquaredExponential, of f
     widths : (D,) one per input, or a float shared by all; >= 0, in units of the inputs
 
-    Source: bui2017 section 3.7; lazaro2009.
+    Source: bui2017 section 3.7; lazaro2009; :eq:`sc-blurred`.
     """
 
     kernel: SquaredExponential

@@ -75,7 +75,8 @@ def infer(
     ImproperCavityError
         If the sites given to start from leave no proper cavity.
 
-    Source: bui2017 sections 3.3 and 3.5, appendices D to G; :eq:`pep-step`, :eq:`pep-energy`.
+    Source: bui2017 sections 3.3 and 3.5, appendices D to G; :eq:`sc-moment`, :eq:`sc-posterior`, :eq:`pep-step`,
+    :eq:`sc-tidy`, :eq:`sc-gradient`.
     """
     X = check_inputs(X, "X")
     Z = check_inputs(Z, "Z", columns=X.shape[1])
@@ -119,6 +120,8 @@ def local_moments(features, y, likelihood, alpha, sites, mean, C, weight=1.0):
 
     The evidence is −½ log|V⁻¹| − ½ mᵀm + Σ (l − log(c)/(2α) + ½ α γ² s\\) with γ = ν − τμ: the energy of
     :eq:`pep-energy` without the terms that would cancel in it, as bᵀm = mᵀm + Σ τμ². Each datum counts `weight` times.
+
+    Source: :eq:`sc-tidy`, :eq:`sc-moment`.
     """
     mu, s, h = _marginals(features, mean, C)
     cavity_mean, reduced = cavity(mu, s, sites, alpha)

@@ -72,7 +72,7 @@ def fit_minibatch(
         For wrong shapes, NaN, targets the likelihood does not know, names in `optimise` that do not exist, a batch or a
         number of epochs below 1, a step outside (0, 1], a negative rate.
 
-    Source: bui2017 section 3.9; Adam: kingma2015.
+    Source: bui2017 section 3.9; :eq:`sc-minibatch`; Adam: kingma2015.
     """
     X = check_inputs(X, "X")
     y = likelihood.validate(check_targets(y, len(X)))
