@@ -17,8 +17,9 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
-from scipy.special import erfcx, gammaln, log_ndtr, ndtr, wrightomega
+from scipy.special import gammaln, log_ndtr, ndtr, wrightomega
 
+from pepcore.normal import log_ndtr_derivatives
 from pepcore.quadrature import quadrature_expectation, quadrature_log_moment
 from pepcore.sites import log1p_ratio
 from pepcore.validation import as_real, check_finite, check_positive
@@ -154,7 +155,7 @@ class Probit(Likelihood):
 
     def derivatives(self, y, f):
         """log Φ(y f) and its first two derivatives in f, accurate in both tails."""
-        log_p, hazard, bend = _log_ndtr_derivatives(np.asarray(y * f, dtype=float))
+        log_p, hazard, bend = log_ndtr_derivatives(np.asarray(y * f, dtype=float))
         return log_p, y * hazard, -bend
 
     def log_moment(self, y, mean, variance, alpha):
@@ -174,7 +175,7 @@ class Probit(Likelihood):
     def _closed_form(y, mean, variance):
         """l_1 and its derivatives: log Φ of y·mean/√(1 + variance)."""
         spread = np.sqrt(1 + variance)
-        l, hazard, bend = _log_ndtr_derivatives(y * mean / spread)
+        l, hazard, bend = log_ndtr_derivatives(y * mean / spread)
         return l, y * hazard / spread, -bend / spread**2
 
     def predict(self, mean, variance):
@@ -323,29 +324,3 @@ def _check_labels(y):
         hint = "give 2 * y - 1" if set(found) <= {0.0, 1.0} else "give np.where(y == positive, 1, -1)"
         raise ValueError(f"y holds the values {shown}, expected labels -1 and +1 for a binary likelihood; {hint}")
     return y
-
-
-def _log_ndtr_derivatives(z):
-    """log Φ(z), its slope φ/Φ > 0 and minus its second derivative, (φ/Φ)(φ/Φ + z) in (0, 1), for an array z."""
-    upper_tail = ndtr(-np.abs(z))
-    p = np.where(z < 0, upper_tail, 1 - upper_tail)
-    with np.errstate(divide="ignore", invalid="ignore"):  # p underflows only where it is replaced below
-        log_p = np.log(p)
-        hazard = np.exp(-0.5 * z * z) / (np.sqrt(2 * np.pi) * p)
-        bend = hazard * (hazard + z)
-    tail = z < -8
-    if tail.any():
-        log_p[tail], hazard[tail], bend[tail] = _log_ndtr_tail(z[tail])
-    return log_p, hazard, bend
-
-
-def _log_ndtr_tail(z):
-    """As `_log_ndtr_derivatives` far below 0, where φ and Φ underflow and φ/Φ + z cancels.
-
-    The scaled function erfcx does neither, Φ(z) = ½ exp(−z²/2) erfcx(−z/√2); it takes five times as long.
-    """
-    scaled = erfcx(-z * np.sqrt(0.5))
-    hazard = np.sqrt(2 / np.pi) / scaled
-    s = 1 / z**2
-    series = 1 - s * (1 - s * (6 - s * 50))  # asymptotic; exact to rounding below -100
-    return np.log(0.5 * scaled) - 0.5 * z * z, hazard, np.where(z < -100, series, hazard * (hazard + z))
