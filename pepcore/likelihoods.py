@@ -2,7 +2,7 @@
 
 l_α(m, v) = (1/α) log E[p(y|f)^α] under f ~ N(m, v), with the limit E[log p] at α = 0, and its first two derivatives in
 m: that is all that Power EP needs, for every α in [0, 1]. A new likelihood derives from `Likelihood` and writes
-`derivatives`, `predict` and `validate`; its moments then come from quadrature.
+`derivatives` and `predict`; its moments then come from quadrature.
 
 ==========  ===================  =========================================
 likelihood  targets              log p(y|f), up to a constant
@@ -39,8 +39,8 @@ class Likelihood(Protocol):
         ...
 
     def validate(self, y):
-        """y as an array of float, or ValueError with what was got, what was expected and how to mend it."""
-        ...
+        """y as finite floats; a likelihood of other targets raises ValueError: what was got, expected, how to mend it."""
+        return check_finite(as_real(y, "y"), "y")
 
     @property
     def parameters(self):
@@ -145,10 +145,6 @@ class Gaussian(Likelihood):
     def predict(self, mean, variance):
         """Mean (S,) and variance (S,) of a new y where the latent f ~ N(mean, variance)."""
         return mean, variance + self.noise
-
-    def validate(self, y):
-        """y as finite floats, or ValueError."""
-        return check_finite(as_real(y, "y"), "y")
 
 
 @dataclass(frozen=True)
@@ -311,10 +307,6 @@ class StudentT(Likelihood):
         """Mean (S,) and variance (S,) of a new y where the latent f ~ N(mean, variance); infinite for degrees <= 2."""
         noise = self.scale**2 * self.degrees / (self.degrees - 2) if self.degrees > 2 else np.inf
         return mean, variance + noise
-
-    def validate(self, y):
-        """y as finite floats, or ValueError."""
-        return check_finite(as_real(y, "y"), "y")
 
 
 def _check_labels(y):
