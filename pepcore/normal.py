@@ -15,6 +15,7 @@ def log_ndtr_derivatives(z):
     -------
     log_p <= 0, hazard > 0, bend in (0, 1), each shaped as z
     """
+    shape, z = np.shape(z), np.atleast_1d(z)
     negative, upper_tail = z < 0, ndtr(-np.abs(z))
     with np.errstate(divide="ignore", invalid="ignore"):  # the tail underflows only where it is replaced below
         log_p = np.where(negative, np.log(upper_tail), np.log1p(-upper_tail))
@@ -23,7 +24,7 @@ def log_ndtr_derivatives(z):
     tail = z < -8
     if tail.any():
         log_p[tail], hazard[tail], bend[tail] = _far_below(z[tail])
-    return log_p, hazard, bend
+    return tuple(values.reshape(shape) for values in (log_p, hazard, bend))
 
 
 def _far_below(z):

@@ -110,14 +110,13 @@ def fit(
         for attempt in range(restarts):
             if not search.interrupted:
                 search.run(start if attempt == 0 else _scatter(start, Z, X, spread, rng))
-        values = search.best_values
-        last = evaluate(values, None)
+    values = search.best_values
     return Model(
         values["kernel"],
         values.get("Z"),
         values.get("noise"),
         options.get("alpha"),
-        last,
+        search.best_fit,
         len(search.history),
         search.converged,
         search.message,
@@ -149,7 +148,7 @@ class _Search:
     def __init__(self, evaluate, coordinates, warm, max_evaluations, tolerance, progress):
         self.evaluate, self.coordinates, self.warm = evaluate, coordinates, warm
         self.max_evaluations, self.tolerance, self.progress, self.bar = max_evaluations, tolerance, progress, None
-        self.history, self.best, self.best_values, self.sites = [], -np.inf, None, None
+        self.history, self.best, self.best_values, self.best_fit, self.sites = [], -np.inf, None, None, None
         self.converged, self.message, self.interrupted = False, "", False
 
     def __enter__(self):
@@ -202,7 +201,7 @@ class _Search:
         if not (np.isfinite(value) and np.all(np.isfinite(gradient))):
             return 1e30, np.zeros_like(point)  # a wall: the line search steps back
         if value > self.best:
-            self.best, self.best_values = value, values
+            self.best, self.best_values, self.best_fit = value, values, result
         return -value, -gradient
 
     def _infer(self, values):

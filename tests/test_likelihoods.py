@@ -112,6 +112,16 @@ def test_probit_derivatives_in_the_far_tail(z):
     assert bend[0] == pytest.approx(-(x + rest) * rest, rel=1e-11)
 
 
+@pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
+def test_single_numbers_are_answered_as_arrays_are(alpha):
+    for likelihood in (Probit(), Logit(), Poisson(), StudentT(), Gaussian()):
+        for mean in (-60.0, -2.0, 1.5):
+            one = likelihood.log_moment(1.0, mean, 1.0, alpha)
+            many = likelihood.log_moment(np.ones(1), np.array([mean]), np.ones(1), alpha)
+            np.testing.assert_allclose(one, np.ravel(many), rtol=1e-12)
+            assert all(np.ndim(value) == 0 for value in one)
+
+
 @pytest.mark.filterwarnings("ignore:The occurrence of roundoff")  # QUADPACK, at a variance of 1e-6
 @pytest.mark.parametrize("alpha", ALPHAS)
 @pytest.mark.parametrize("variance", [1e-6, 1e-2, 1.0, 10.0])
