@@ -1,0 +1,96 @@
+"""Checks at the door of multi-class inference: kernels, pseudo-inputs, noise and labels fit together."""
+
+import numpy as np
+
+from pepcore.validation import as_real, check_alpha, check_count, check_inputs, check_positive
+
+EPSILON = 1e-3  # the robust-max likelihood's usual probability of a wrong label
+
+
+def check_model(kernels, Z, noise, classes, y, columns):
+    """kernels and Z as tuples of 1 or C, noise (C,), and C.
+
+    Parameters
+    ----------
+    kernels : kernel, or a sequence of C
+    Z : (M, D), or a sequence of C such arrays
+    noise : float or (C,), > 0
+    classes : int or None
+    y : (N,) labels, which give C where nothing else does; None if they are not known yet
+    columns : int, D
+
+    Raises
+    ------
+    ValueError
+        For fewer than two classes, a number of kernels, arrays Z or noises other than 1 or C, or what `check_inputs` finds.
+    """
+    kernels = tuple(kernels) if isinstance(kernels, list | tuple) else (kernels,)
+    shared = (not isinstance(Z, list | tuple) and np.ndim(Z) <= 2) or _is_table(Z)
+    Z = (Z,) if shared else tuple(Z)
+    Z = tuple(check_inputs(points, "Z" if shared else f"Z[{c}]", columns=columns) for c, points in enumerate(Z))
+    noise = np.atleast_1d(check_positive(noise, "noise"))
+    sizes = {"kernels": len(kernels), "Z": len(Z), "noise": len(noise)}
+    C = _number_of_classes(classes, sizes, y)
+    if noise.ndim > 1 or any(size not in (1, C) for size in sizes.values()):
+        raise ValueError(
+            f"there are {C} classes, but "
+            + ", ".join(f"{size} in {name}" for name, size in sizes.items())
+            + "; give one for all classes, or one for each"
+        )
+    return kernels, Z, np.broadcast_to(noise, (C,)).copy(), C
+
+
+def check_labels(y, C):
+    """Labels y (N,) as int, or ValueError if they are not whole numbers in 0 ... C − 1."""
+    wrong = (y < 0) | (y >= C) | (y != np.floor(y))
+    if wrong.any():
+        hint = "labels that count from 1 become right with y - 1" if y.min() >= 1 else "number the classes from 0"
+        raise ValueError(
+            f"y holds {y[wrong][0]:g}, expected whole numbers 0 ... {C - 1}, the labels of {C} classes; {hint}"
+        )
+    return y.astype(int)
+
+
+def check_power(alpha, method):
+    """The power of a method, its usual one if alpha is None; ValueError for an unknown method or power."""
+    if method not in ("ep", "sep", "gfitc", "vi"):
+        raise ValueError(f"method = {method!r} is unknown; choose 'ep', 'sep', 'gfitc' or 'vi'")
+    alpha = check_alpha(alpha if alpha is not None else float(method != "vi"))
+    if method == "vi" and alpha != 0:
+        raise ValueError(
+            f'method = "vi" is alpha = 0, got {alpha}; for other powers of the robust factors take "gfitc"'
+        )
+    return alpha
+
+
+def check_epsilon(epsilon, method):
+    """The probability of a wrong label, 0 for methods that have none; ValueError outside [0, 1) or where it has no place."""
+    if method in ("ep", "sep"):
+        if epsilon is not None:
+            raise ValueError(f"epsilon is for 'gfitc' and 'vi'; the factors of {method!r} have none")
+        return 0.0
+    value = as_real(epsilon if epsilon is not None else EPSILON * (method == "vi"), "epsilon")
+    if value.ndim or not 0 <= value < 1:
+        raise ValueError(f"epsilon = {epsilon} must be one number in [0, 1), a probability")
+    return float(value)
+
+
+def _is_table(Z):
+    """Whether a list is one (M, D) table of numbers."""
+    return isinstance(Z, list | tuple) and len(Z) > 0 and np.ndim(Z[0]) == 1
+
+
+def _number_of_classes(classes, sizes, y):
+    if classes is not None:
+        C = check_count(classes, "classes")
+    elif max(sizes.values()) > 1:
+        C = max(sizes.values())
+    elif y is not None:
+        C = int(y.max()) + 1 if y.max() >= 0 else 0
+    else:
+        raise ValueError("give classes, the number of classes: neither kernels nor Z nor noise tell it")
+    if C < 2:
+        raise ValueError(
+            f"there must be at least 2 classes, got {C}; labels count from 0, and classes gives their number"
+        )
+    return C

@@ -1,0 +1,174 @@
+"""Stochastic EP: only the product of all sites is kept, O(C M²) numbers, and every factor's site is its geometric mean.
+
+Group g holds for each class the sum (Λ_gc, b_gc) of the natural parameters of n_gc sites. A cavity leaves a fraction
+α/n_gc of it out, the moments are those of EP, and the sum moves towards what the new sites would add up to. With one
+factor in every group this is EP; with one group it is the stochastic EP of the paper; at α = 0 the groups do not matter.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pepcore.gaussian import log_determinant, solve_lower
+from pepcore.multiclass_maps import along, solve_posteriors
+from pepcore.sites import target
+from pepcore.threads import one_blas_thread
+
+
+class TiedSites(NamedTuple):
+    """Summed natural parameters: for every group a list over classes."""
+
+    precisions: list  # [g][c] -> (M, M)
+    shifts: list  # [g][c] -> (M,)
+
+    @classmethod
+    def flat(cls, maps, groups=1):
+        """Sites that say nothing yet."""
+        sizes = [len(maps.of(c).basis.Z) for c in range(maps.C)]
+        zeros = lambda shape: [[np.zeros(shape(M)) for M in sizes] for _ in range(groups)]
+        return cls(zeros(lambda M: (M, M)), zeros(lambda M: (M,)))
+
+    def toward(self, goal, step):
+        """The damped step (1 − step) · old + step · new."""
+        return self.combine([self, goal], [1 - step, step])
+
+    @classmethod
+    def combine(cls, points, weights):
+        """Σ w · sites, for lists of TiedSites and of numbers."""
+
+        def add(arrays):
+            return sum(w * array for w, array in zip(weights, arrays, strict=True))
+
+        def total(parts):
+            groups = zip(*parts, strict=True)
+            return [[add(arrays) for arrays in zip(*classes, strict=True)] for classes in groups]
+
+        return cls(total([p.precisions for p in points]), total([p.shifts for p in points]))
+
+    def total(self):
+        """Precisions and shifts of each class, summed over the groups."""
+        return [sum(column) for column in zip(*self.precisions, strict=True)], [
+            sum(column) for column in zip(*self.shifts, strict=True)
+        ]
+
+
+class GroupMoments(NamedTuple):
+    """What the factors of one group say."""
+
+    cavities: list  # C pairs (m, C)
+    d1: np.ndarray  # in the layout of the sites, 0 for factors of other groups
+    curvature: np.ndarray
+    dnoise: np.ndarray
+
+
+class TiedState(NamedTuple):
+    """Everything that follows from the tied sites."""
+
+    sites: TiedSites
+    posteriors: list
+    groups: list  # of GroupMoments
+    log_evidence: float
+    target: TiedSites
+
+    @property
+    def move(self):
+        """From the sites to their target, relative to the posterior's precision: one long vector."""
+        parts = []
+        now, goal = self.sites.total(), self.target.total()
+        for c, (_, C) in enumerate(self.posteriors):
+            half = solve_lower(C, np.array(goal[0][c] - now[0][c], order="F"))
+            parts += [solve_lower(C, np.array(half.T, order="F")).ravel(), solve_lower(C, goal[1][c] - now[1][c])]
+        return np.concatenate(parts)
+
+
+def evaluate(maps, factors, noise, alpha, masks, sites, weight=1.0):
+    """Posteriors, evidence and target for given tied sites: TiedState.
+
+    Parameters
+    ----------
+    maps : ClassMaps of the data, or of a batch of them
+    factors : Pairwise or Joint
+    noise : (C,)
+    alpha : float
+    masks : list over groups of arrays that broadcast to `factors.shape`, 1 for the factors of the group and else 0
+    sites : TiedSites
+    weight : float, how many data each one stands for
+
+    Source: villacampa2017 section 2.3.1 and eq. (12).
+    """
+    total = sites.total()
+    posteriors = solve_posteriors(*total, concave=False)
+    groups, goals, log_evidence = [], [], sum(_log_normaliser(posterior) for posterior in posteriors)
+    for g, mask in enumerate(masks):
+        counts = weight * factors.scatter(np.broadcast_to(mask, factors.shape) * np.ones(factors.shape)).sum(axis=1)
+        fraction = alpha / np.maximum(counts, 1.0)
+        own = sites.precisions[g], sites.shifts[g]
+        cavities = (
+            posteriors
+            if alpha == 0
+            else solve_posteriors(
+                [whole - f * part for whole, part, f in zip(total[0], own[0], fraction, strict=True)],
+                [whole - f * part for whole, part, f in zip(total[1], own[1], fraction, strict=True)],
+                concave=False,
+            )
+        )
+        mean, reduced, h = map(factors.gather, maps.marginals(cavities))
+        tilted = factors.tilted(mean, h + reduced, noise, alpha)
+        goal = target(mean, reduced, tilted.d1, tilted.d2, alpha)
+        tau, nu = factors.scatter(mask * goal.tau), factors.scatter(mask * goal.nu)
+        goals.append([[weight * part for part in parts] for parts in maps.natural_parameters(tau, nu)])
+        groups.append(
+            GroupMoments(
+                cavities, *(mask * part for part in (tilted.d1, tilted.d2 + alpha * tilted.d1**2, tilted.dnoise))
+            )
+        )
+        log_evidence += weight * (_per_factor(mask, tilted.l) * tilted.l).sum()
+        log_evidence += _cost(posteriors, cavities, own, counts, alpha)
+    precisions, shifts = zip(*goals, strict=True)
+    return TiedState(sites, posteriors, groups, float(log_evidence), TiedSites(list(precisions), list(shifts)))
+
+
+@one_blas_thread
+def gradient_of(maps, factors, state, weight=1.0):
+    """The gradient of the evidence with the tied sites held still.
+
+    At α = 0, and with one factor in a group, it is exact at convergence; else it lacks a part that falls with the number
+    of factors in a group, since the mean of natural parameters is not the one that makes the evidence stationary.
+
+    Source: villacampa2017 eqs (10) and (12).
+    """
+    summed = [(g.cavities, factors.scatter(g.d1), factors.scatter(g.curvature)) for g in state.groups]
+    slopes = [[along(cavities[c], d1[c], curvature[c]) for cavities, d1, curvature in summed] for c in range(maps.C)]
+    dh = 0.5 * weight * sum(curvature for _, _, curvature in summed)
+
+    def derivatives(c, rows, A, h):
+        return np.asfortranarray(weight * sum(slope(rows, A) for slope in slopes[c])), dh[c, rows]
+
+    dnoise = weight * sum(factors.scatter(group.dnoise).sum(axis=1) for group in state.groups)
+    return maps.pull_back(derivatives) | {"noise": dnoise}
+
+
+def _per_factor(mask, l):
+    """A mask in the layout of the sites, as one for the factors: the sites of one factor lie in the same group."""
+    mask = np.asarray(mask)
+    return mask[0] if mask.ndim > l.ndim else mask
+
+
+def _log_normaliser(posterior):
+    """G(q) − G(prior) for one class: −½ log|V⁻¹| + ½ mᵀV⁻¹m."""
+    mean, C = posterior
+    white = C.T @ mean
+    return -0.5 * log_determinant(C) + 0.5 * white @ white
+
+
+def _cost(posteriors, cavities, own, counts, alpha):
+    """Σ_c n_c (G(cavity) − G(q))/α, the cost of the group's sites; at α = 0 it is minus the expected log sites."""
+    if alpha > 0:
+        pairs = zip(posteriors, cavities, counts, strict=True)
+        return sum(n * (_log_normaliser(cavity) - _log_normaliser(whole)) for whole, cavity, n in pairs) / alpha
+    cost = 0.0
+    for (mean, C), precision, shift in zip(posteriors, *own, strict=True):
+        half = solve_lower(C, np.array(precision, order="F"))
+        trace = np.trace(solve_lower(C, np.array(half.T, order="F")))
+        cost += 0.5 * (trace + mean @ precision @ mean) - shift @ mean
+    return cost
