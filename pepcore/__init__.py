@@ -4,7 +4,7 @@
 works on those. Begin with `power_ep.regression`, `exact.infer` or `training.fit`.
 """
 
-from pepcore import datasets, exact, fixed_basis, metrics, online, power_ep, training
+from pepcore import datasets, decoupled, exact, fixed_basis, metrics, online, power_ep, training
 from pepcore.interdomain import Blurred
 from pepcore.kernels import Matern52, SquaredExponential, Sum
 from pepcore.likelihoods import Gaussian, Logit, Poisson, Probit, StudentT
@@ -21,6 +21,7 @@ __all__ = [
     "StudentT",
     "Sum",
     "datasets",
+    "decoupled",
     "exact",
     "fixed_basis",
     "metrics",

@@ -1,0 +1,231 @@
+"""Variational inference with decoupled bases: many points for the mean, few for the covariance.
+
+M points beta carry the covariance, as the pseudo-points of a coupled sparse process do; G further points gamma refine the
+mean alone. A step on a batch of B rows costs O(B M² + B G + G M + M³): gamma never enters cubed, so it can be large.
+"""
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from pepcore.decoupled_bases import PARAMETRISATIONS, Bases, Process
+from pepcore.decoupled_bound import bound, located, marginals
+from pepcore.decoupled_learning import DivergenceError, Learner
+from pepcore.decoupled_natural import ramp
+from pepcore.likelihoods import Gaussian, Likelihood
+from pepcore.threads import one_blas_thread
+from pepcore.validation import as_real, check_count, check_finite, check_inputs, check_positive, check_targets
+
+LEARNABLE = ("kernel", "beta", "gamma", "likelihood")
+GAMMA_RULES = ("adam", "diagonal", "exact")
+
+__all__ = ["DecoupledFit", "DecoupledPosterior", "DivergenceError", "infer"]
+
+
+class DecoupledPosterior(NamedTuple):
+    """q(f) of a decoupled basis.
+
+    Attributes
+    ----------
+    bases : Bases
+    process : Process, mean(x) = a(x)ᵀw + k_γ(x)ᵀg and covariance k − aᵀa' + aᵀV a'
+    """
+
+    bases: Bases
+    process: Process
+
+    @one_blas_thread
+    def predict(self, Xs):
+        """Mean (S,) and variance (S,) of the latent f at Xs (S, D)."""
+        return marginals(self.bases, self.process, self._check(Xs))
+
+    def predict_full(self, Xs):
+        """Mean (S,) and covariance (S, S) of the latent f at Xs (S, D)."""
+        Xs = self._check(Xs)
+        A, _, K_gamma = located(self.bases, Xs)
+        mean = self.process.w @ A + self.process.g @ K_gamma
+        return mean, self.bases.kernel(Xs) + A.T @ (self.process.V @ A - A)
+
+    def _check(self, Xs):
+        return check_inputs(Xs, "Xs", columns=self.bases.beta.shape[1])
+
+
+@dataclass(frozen=True, eq=False)
+class DecoupledFit:
+    """What `infer` returns.
+
+    Attributes
+    ----------
+    log_evidence : float, the variational lower bound on all data, in nats
+    gradient : dict, d log_evidence / d parameter in natural units: the fields of `parameters`, the kernel's keys, "beta"
+        (M, D), "gamma" (G, D) and the likelihood's own; each with the others held still
+    posterior : DecoupledPosterior
+    likelihood : the likelihood
+    parameters : Hybrid, Orthogonal or Decoupled, as in `pepcore.decoupled_bases`
+    history : (steps,) the bound as estimated before each step
+    message : str, how the iteration ended
+    """
+
+    log_evidence: float
+    gradient: dict
+    posterior: DecoupledPosterior
+    likelihood: Likelihood
+    parameters: object
+    history: np.ndarray = field(repr=False)
+    message: str
+
+    @property
+    def bases(self):
+        return self.posterior.bases
+
+    def predict(self, Xs, noise=False):
+        """Mean (S,) and variance (S,) of the latent f at Xs (S, D); if `noise`, what the likelihood predicts of y."""
+        mean, variance = self.posterior.predict(Xs)
+        return self.likelihood.predict(mean, variance) if noise else (mean, variance)
+
+
+@one_blas_thread
+def infer(
+    kernel,
+    beta,
+    gamma,
+    X,
+    y,
+    likelihood,
+    basis="orthogonal",
+    natural=True,
+    steps=1000,
+    step=0.005,
+    gamma_rule="adam",
+    rate=0.001,
+    batch=None,
+    columns=None,
+    optimise=(),
+    start=None,
+    jitter=1e-6,
+    seed=0,
+    at_step=None,
+):
+    """Maximise the variational bound over q, and over hyper-parameters and points if asked to.
+
+    Parameters
+    ----------
+    kernel : kernel
+    beta : (M, D) points of the covariance; for every basis but "decoupled" of the mean as well
+    gamma : (G, D) points of the mean alone, or None for none; in the basis "decoupled" all points of the mean
+    X : (N, D)
+    y : (N,)
+    likelihood : an object as in `pepcore.likelihoods`
+    basis : "coupled" (without gamma), "hybrid", "orthogonal" or "decoupled"
+    natural : bool
+        Natural gradients for the coupled part of q; if False, Adam moves all parameters. "decoupled" allows only False.
+    steps : int
+    step : float
+        Length of the natural steps, in (0, 1]. For a likelihood that is not Gaussian the first 100 are shorter, see `ramp`.
+    gamma_rule : "adam", "diagonal" or "exact"
+        How a_γ moves beside natural steps: Adam, or along the derivative over the diagonal of its metric, or over all of
+        it, which costs O(G³) (once, if nothing is learnt). The last two take steps of length `step`, which must be below 2
+        over the largest eigenvalue of the metric-scaled Hessian, else they diverge.
+    rate : float, Adam's step in all that it moves, in the logarithms of positive hyper-parameters
+    batch : int, rows in a step, drawn at random; None takes all
+    columns : int, columns of K_γ that estimate the norm of the mean in a step, drawn at random; None takes all, O(G²)
+    optimise : which of "kernel", "beta", "gamma", "likelihood" to learn by Adam besides
+    start : parameters to start from, as in `fit.parameters`; None starts from the prior
+    jitter : float, added to the diagonal of K_β, relative to the kernel's variance
+    seed : int, for batches and columns
+    at_step : callable (number, posterior), called before each step
+        `posterior()` makes the DecoupledPosterior of that moment. Raising KeyboardInterrupt in it ends the iteration, as
+        Ctrl-C does.
+
+    Returns
+    -------
+    DecoupledFit
+
+    Raises
+    ------
+    ValueError
+        For wrong shapes, NaN, targets the likelihood does not know, unknown names, settings out of range.
+    DivergenceError
+        If the bound is no longer finite, since steps were too long.
+    NotPositiveDefiniteError
+        If even a tiny natural step leaves no proper q, which a log-concave likelihood cannot do.
+
+    Source: salimbeni2018 sections 3 and 4, appendix F; Adam: kingma2015.
+    """
+    X = check_inputs(X, "X")
+    y = likelihood.validate(check_targets(y, len(X)))
+    beta = check_inputs(beta, "beta", columns=X.shape[1])
+    gamma = _check_gamma(gamma, basis, X.shape[1])
+    _check_settings(kernel, basis, natural, step, gamma_rule, rate, optimise)
+    steps, batch = check_count(steps, "steps"), check_count(batch, "batch") if batch is not None else len(X)
+    columns = check_count(columns, "columns") if columns is not None else None
+    kind, bases = PARAMETRISATIONS[basis], Bases.build(kernel, beta, gamma, jitter)
+    parameters = kind.prior(bases) if start is None else _check_start(start, kind, bases)
+    learner = Learner(bases, parameters, X, y, likelihood, natural, gamma_rule, optimise, rate, jitter)
+    rng, history, message = np.random.default_rng(seed), [], f"{steps} steps"
+    try:
+        for number in range(steps):
+            if at_step is not None:
+                at_step(number, partial(_posterior, learner))
+            rows = rng.choice(len(X), batch, replace=False) if batch < len(X) else None
+            chosen = rng.choice(len(gamma), columns, replace=False) if columns and columns < len(gamma) else None
+            length = step if isinstance(likelihood, Gaussian) else min(step, ramp(number, step))
+            history.append(learner.advance(rows, chosen, length))
+    except KeyboardInterrupt:
+        message = "interrupted; what was learnt so far is kept"
+    return _fit(learner, X, y, np.array(history), message)
+
+
+def _posterior(learner):
+    return DecoupledPosterior(learner.bases, learner.parameters.process(learner.bases))
+
+
+def _fit(learner, X, y, history, message):
+    last = bound(learner.bases, learner.parameters, X, y, learner.likelihood, hyper=True)
+    posterior = DecoupledPosterior(learner.bases, last.process)
+    return DecoupledFit(last.value, last.gradient, posterior, learner.likelihood, learner.parameters, history, message)
+
+
+def _check_gamma(gamma, basis, columns):
+    if basis not in PARAMETRISATIONS:
+        raise ValueError(f"basis = {basis!r} is unknown; choose one of {', '.join(map(repr, PARAMETRISATIONS))}")
+    if gamma is None:
+        if basis == "decoupled":
+            raise ValueError(
+                'the basis "decoupled" needs gamma, the points of its mean; beta carries only the covariance'
+            )
+        return np.zeros((0, columns))
+    if basis == "coupled":
+        raise ValueError('the basis "coupled" has no gamma; give gamma=None, or basis="orthogonal"')
+    return check_inputs(gamma, "gamma", columns=columns)
+
+
+def _check_settings(kernel, basis, natural, step, gamma_rule, rate, optimise):
+    if hasattr(kernel, "uf"):
+        raise ValueError(
+            "decoupled bases take points of f itself; give a plain kernel, not one for other pseudo-points"
+        )
+    if natural and basis == "decoupled":
+        raise ValueError('the basis "decoupled" has no natural parameters; give natural=False, or basis="orthogonal"')
+    if gamma_rule not in GAMMA_RULES:
+        raise ValueError(f"gamma_rule = {gamma_rule!r} is unknown; choose one of {', '.join(map(repr, GAMMA_RULES))}")
+    if basis == "hybrid" and natural and gamma_rule != "adam":
+        raise ValueError('only the basis "orthogonal" has the other rules for gamma; give gamma_rule="adam"')
+    if check_positive(step, "step") > 1:
+        raise ValueError(f"step = {step} must be in (0, 1]; 1 solves a Gaussian likelihood at once, less damps")
+    check_positive(rate, "rate")
+    unknown = [name for name in ([optimise] if isinstance(optimise, str) else optimise) if name not in LEARNABLE]
+    if isinstance(optimise, str) or unknown:
+        raise ValueError(f"optimise = {optimise!r} must be a tuple of names out of {', '.join(map(repr, LEARNABLE))}")
+
+
+def _check_start(start, kind, bases):
+    if not isinstance(start, kind):
+        raise ValueError(f"start is a {type(start).__name__}, but this basis needs a {kind.__name__}")
+    for name, expected in vars(kind.prior(bases)).items():
+        value = check_finite(as_real(getattr(start, name), f"start.{name}"), f"start.{name}")
+        if value.shape != expected.shape:
+            raise ValueError(f"start.{name} has shape {value.shape}, expected {expected.shape} for these points")
+    return start

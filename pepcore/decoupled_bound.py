@@ -1,0 +1,222 @@
+"""The variational bound of a decoupled process, exact or from a mini-batch, and its derivatives.
+
+ELBO = Σ_n E_q[log p(y_n|f(x_n))] − KL(q ‖ p). The expectation is the likelihood's l_α at α = 0, with derivatives d1 in the
+mean and ½ d2 in the variance. Everything about the data is summed in one pass over blocks of rows, O(N (G M + M²)) time
+and O(G + M) memory a row of a block; nothing about gamma is cubic or needs a (G, G) array if columns are sampled.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pepcore.decoupled_bases import PulledBack
+from pepcore.features import _cholesky_pull_back, row_blocks
+from pepcore.gaussian import inverse_lower, multiply_lower, solve_lower
+
+
+class DataTerm(NamedTuple):
+    """Σ_n E[log p] and its derivatives, each datum counted `weight` times."""
+
+    value: float
+    dw: np.ndarray  # (M,), A d1
+    dg: np.ndarray  # (G,), K_γx d1
+    curvature: np.ndarray  # (M, M), A diag(d2) Aᵀ, twice the derivative in V
+    hyper: dict  # derivatives in the kernel's parameters, "points" (G + M, D) and the likelihood's own; or empty
+
+
+class Bound(NamedTuple):
+    """The ELBO, its derivatives, and what the natural gradients need besides."""
+
+    value: float
+    gradient: dict  # over the parametrisation's fields; also kernel, "gamma", "beta", likelihood if asked for
+    data: DataTerm
+    process: object
+
+
+class StoredRows:
+    """A (M, N), h (N,) and K_γx (G, N) of all rows, for a kernel and bases that stay as they are: O(N (G + M)) memory."""
+
+    def __init__(self, bases, X):
+        self.A, self.h = np.empty((len(bases.beta), len(X)), order="F"), np.empty(len(X))
+        self.K_gamma = np.empty((len(bases.gamma), len(X)), order="F")
+        for rows in row_blocks(len(X), len(bases.points)):
+            self.A[:, rows], self.h[rows], self.K_gamma[:, rows] = located(bases, X[rows])
+
+    def __call__(self, rows):
+        return self.A[:, rows], self.h[rows], self.K_gamma[:, rows]
+
+
+def located(bases, X):
+    """Features A (M, B) and h (B,) of rows X (B, D), and K_γx (G, B)."""
+    K, G = bases.kernel(X, bases.points).T, len(bases.gamma)
+    A = solve_lower(bases.L, np.array(K[G:], order="F"))
+    # h >= 0 up to rounding, as in `Basis.features`
+    return A, np.maximum(bases.kernel.diagonal(X) - np.einsum("mb,mb->b", A, A), 0.0), K[:G]
+
+
+def marginals(bases, process, X):
+    """Mean and variance (N,) of q(f(x)) for rows X (N, D).
+
+    Source: salimbeni2018 eqs (6) and (11); the variance of eq. (10) has a sign wrong.
+    """
+    mean, variance = np.empty(len(X)), np.empty(len(X))
+    for rows in row_blocks(len(X), len(bases.points)):
+        mean[rows], variance[rows], _ = _marginals(process, *located(bases, X[rows]))
+    return mean, variance
+
+
+def _marginals(process, A, h, K_gamma):
+    VA = process.V @ A
+    return process.w @ A + process.g @ K_gamma, h + np.einsum("mb,mb->b", A, VA), VA
+
+
+def data_term(bases, process, X, y, likelihood, weight=1.0, stored=None, hyper=False):
+    """One pass over rows X (N, D), y (N,): see `DataTerm`.
+
+    `stored` is a callable rows -> (A, h, K_γx) as `StoredRows`; None computes them from X.
+    """
+    M, G = len(bases.beta), len(bases.gamma)
+    value, dw, dg, curvature = 0.0, np.zeros(M), np.zeros(G), np.zeros((M, M))
+    total = _HyperGradient(bases, process, likelihood) if hyper else None
+    for rows in row_blocks(len(X), M + G):
+        A, h, K_gamma = stored(rows) if stored else located(bases, X[rows])
+        mean, variance, VA = _marginals(process, A, h, K_gamma)
+        l, d1, d2 = likelihood.log_moment(y[rows], mean, variance, 0.0)
+        d1, d2 = weight * d1, weight * d2
+        value += weight * l.sum()
+        dw += A @ d1
+        dg += K_gamma @ d1
+        curvature += _weighted_gram(A, d2)
+        if hyper:
+            total.add(X[rows], y[rows], mean, variance, VA - A, d1, d2, weight)
+    return DataTerm(float(value), dw, dg, curvature, total.gradient if hyper else {})
+
+
+def _weighted_gram(A, weights):
+    """A diag(weights) Aᵀ; in half the time if no weight is positive, as for every log-concave likelihood."""
+    if np.all(weights <= 0):
+        scaled = A * np.sqrt(-weights)
+        return -(scaled @ scaled.T)  # NumPy sees the symmetry
+    return (A * weights) @ A.T
+
+
+class _HyperGradient:
+    """Derivatives of the data term in the kernel and the points, through K(points, x) and k(x, x) at fixed L, w, g, V."""
+
+    def __init__(self, bases, process, likelihood):
+        self.bases, self.likelihood = bases, likelihood
+        self.L_inverse = inverse_lower(bases.L)
+        self.slope = np.concatenate([process.g, solve_lower(bases.L, process.w, transposed=True)])
+        self.gradient = {}
+
+    def add(self, X, y, mean, variance, excess, d1, d2, weight):
+        """A block of rows, with `excess` = (V − I)A: dF/dA at fixed k(x, x) is w d1ᵀ + (V − I) A diag(d2), K_βx = L A."""
+        kernel, G = self.bases.kernel, len(self.bases.gamma)
+        excess *= d2
+        dK = np.multiply.outer(d1, self.slope).T
+        dK[G:] += multiply_lower(self.L_inverse, np.asfortranarray(excess), transposed=True)
+        dkernel, dpoints = kernel.vjp(self.bases.points, X, dK)
+        accumulate(self.gradient, dkernel | {"points": dpoints})
+        accumulate(self.gradient, kernel.diagonal_vjp(X, 0.5 * d2))
+        own = self.likelihood.parameter_gradient(y, mean, variance, 0.0)
+        accumulate(self.gradient, {key: weight * float(np.sum(part)) for key, part in own.items()})
+
+
+def kl_divergence(bases, process, columns=None):
+    """KL(q ‖ p) in nats, ½(|μ|² + tr V − log|V| − M) with |μ|² = |w|² + 2 wᵀA_γg + gᵀK_γg the squared norm of the mean.
+
+    Parameters
+    ----------
+    bases : Bases
+    process : Process
+    columns : (C,) int, or None
+        Columns of K_γ to estimate gᵀK_γg from, drawn uniformly; the estimate has no bias and costs O(G C), not O(G²).
+
+    Source: salimbeni2018 proposition A.1 and appendix A.3.
+    """
+    return _kl_divergence(process, bases.project(process.g), bases.gamma_product(process.g, columns))
+
+
+def _kl_divergence(process, projected, product):
+    w, g = process.w, process.g
+    square = w @ w + 2 * w @ projected + g @ product
+    return float(0.5 * (square + (process.root**2).sum() - process.log_determinant - len(w)))
+
+
+def bound(bases, parameters, X, y, likelihood, weight=1.0, columns=None, stored=None, hyper=False):
+    """The ELBO of rows X (N, D), y (N,), each counted `weight` times, and its gradient.
+
+    Parameters
+    ----------
+    bases : Bases
+    parameters : Hybrid, Orthogonal or Decoupled
+    weight : float, number of all data over N for an estimate without bias from a mini-batch
+    columns : as in `kl_divergence`
+    stored : as in `data_term`
+    hyper : bool, whether to take derivatives in the kernel's parameters, gamma, beta and the likelihood's parameters too
+
+    Returns
+    -------
+    Bound; its gradient is in natural units and holds the parametrisation's own fields still when the kernel changes
+
+    Source: salimbeni2018 eq. (4) and appendix A.
+    """
+    process = parameters.process(bases)
+    data = data_term(bases, process, X, y, likelihood, weight, stored, hyper)
+    w, g = process.w, process.g
+    projected, product = bases.project(g), bases.gamma_product(g, columns)
+    dw = data.dw - w - projected
+    dg = data.dg - bases.project_transposed(w) - product
+    dV = 0.5 * (data.curvature - np.eye(len(w)))  # but for ½ log|V|
+    pulled = parameters.pull_back(bases, process, dw, dg, dV)
+    gradient = pulled.parameters
+    if hyper:
+        gradient = gradient | _hyper_gradient(bases, process, data, pulled, columns)
+    return Bound(data.value - _kl_divergence(process, projected, product), gradient, data, process)
+
+
+def _hyper_gradient(bases, process, data, pulled: PulledBack, columns):
+    """What the data term says through K(points, x), and through L, K_βγ and K_γ the rest."""
+    kernel, beta, gamma, L, g = bases.kernel, bases.beta, bases.gamma, bases.L, process.g
+    gradient, G = dict(data.hyper), len(gamma)
+    dpoints = gradient.pop("points")
+    dgamma, dbeta = dpoints[:G].copy(), dpoints[G:].copy()
+
+    # dF/dA_γ = u gᵀ: from w through the parametrisation, and from −wᵀA_γg in the KL divergence
+    u = pulled.u - process.w
+    S = pulled.S + np.outer(process.w, data.dw) - data.curvature + process.V @ data.curvature
+    S += np.outer(u, bases.project(g))
+    dK_beta = _cholesky_pull_back(L, S)
+    dkernel, half = kernel.vjp(beta, beta, dK_beta)
+    accumulate(gradient, dkernel)
+    dbeta += 2 * half
+    share = bases.basis.jitter * np.trace(dK_beta) / len(beta)
+    accumulate(gradient, kernel.diagonal_vjp(beta, np.full(len(beta), share)))
+
+    if G:
+        dK_cross = np.outer(solve_lower(L, u, transposed=True), g)
+        dkernel, part = kernel.vjp(beta, gamma, dK_cross)
+        accumulate(gradient, dkernel)
+        dbeta += part
+        dgamma += kernel.vjp(gamma, beta, dK_cross.T)[1]
+        dgamma += _norm_pull_back(kernel, gamma, g, columns, gradient)
+    return gradient | {"gamma": dgamma, "beta": dbeta}
+
+
+def _norm_pull_back(kernel, gamma, g, columns, gradient):
+    """Derivative of −½ gᵀK_γg in gamma (G, D); those in the kernel's parameters are added to `gradient`."""
+    if columns is None:
+        dkernel, half = kernel.vjp(gamma, gamma, -0.5 * np.outer(g, g))
+        accumulate(gradient, dkernel)
+        return 2 * half
+    dK = -0.5 * len(gamma) / len(columns) * np.outer(g, g[columns])
+    dkernel, dgamma = kernel.vjp(gamma, gamma[columns], dK)
+    accumulate(gradient, dkernel)
+    np.add.at(dgamma, columns, kernel.vjp(gamma[columns], gamma, dK.T)[1])
+    return dgamma
+
+
+def accumulate(total, part):
+    """Add the values of the dict `part` to those of `total`."""
+    for key, value in part.items():
+        total[key] = total[key] + value if key in total else value

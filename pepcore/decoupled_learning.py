@@ -1,0 +1,119 @@
+"""One step after the other: natural gradients for the coupled part of q, Adam for what else is learnt."""
+
+from functools import lru_cache
+
+import numpy as np
+
+from pepcore.decoupled_bases import Bases
+from pepcore.decoupled_bound import StoredRows, bound
+from pepcore.decoupled_natural import coupled_step, diagonal_direction, exact_direction
+from pepcore.gaussian import NotPositiveDefiniteError
+from pepcore.minibatch import STREAM_ELEMENTS, _Adam
+from pepcore.parameters import Coordinates
+from pepcore.starts import spread_of
+
+SHORTEST = 2.0**-20  # of the natural step asked for; a shorter one would only hide that q has become improper
+
+
+class DivergenceError(ArithmeticError):
+    """The bound is no longer a finite number: the steps were too long."""
+
+
+class Learner:
+    """q, hyper-parameters and points while they are learnt."""
+
+    def __init__(self, bases, parameters, X, y, likelihood, natural, gamma_rule, optimise, rate, jitter):
+        self.bases, self.parameters, self.X, self.y, self.likelihood = bases, parameters, X, y, likelihood
+        self.natural, self.gamma_rule, self.jitter = natural, gamma_rule, jitter
+        self.learn = tuple(name for name in ("kernel", "likelihood") if name in optimise)
+        self.moves = {name: name in optimise for name in ("beta", "gamma")}
+        small = len(X) * len(bases.points) <= STREAM_ELEMENTS
+        self.hyper = bool(optimise)
+        self.stored = StoredRows(bases, X) if small and not self.hyper else None
+        self.spread, self.rate, self.adam = spread_of(X), rate, None
+
+    def advance(self, rows, columns, length):
+        """One step; returns the bound before it, as estimated."""
+        X, y = (self.X, self.y) if rows is None else (self.X[rows], self.y[rows])
+        stored, weight = self._stored(rows), len(self.X) / len(X)
+        with np.errstate(over="ignore", invalid="ignore"):
+            now = bound(self.bases, self.parameters, X, y, self.likelihood, weight, columns, stored, self.hyper)
+        if not np.isfinite(now.value):
+            raise DivergenceError(
+                f"the bound has become {now.value}: the steps are too long. Take a shorter `step`, gamma_rule='adam', or "
+                "a smaller `rate`."
+            )
+        by_adam = dict(vars(self.parameters))
+        moved = {}
+        if self.natural:
+            moved = self._natural(now, length)
+            gamma_too = self.gamma_rule == "adam" and len(self.bases.gamma) > 0
+            by_adam = {"a_gamma": self.parameters.a_gamma} if gamma_too else {}
+        moved |= self._adam(by_adam, now.gradient)
+        self.parameters = type(self.parameters)(**moved)
+        return now.value
+
+    def _stored(self, rows):
+        if self.stored is None or rows is None:
+            return self.stored
+        return lambda block: self.stored(rows[block])
+
+    def _natural(self, now, length):
+        """The fields of the parameters after a natural step, the coupled part given a_γ, halved until q is proper."""
+        kind, tried = type(self.parameters), length
+        while True:
+            try:
+                process = coupled_step(self.bases, now.process, now.data, tried)
+                break
+            except NotPositiveDefiniteError:
+                tried *= 0.5
+                if tried < SHORTEST * length:
+                    raise
+        moved = dict(vars(kind.from_process(self.bases, process)))
+        if self.gamma_rule != "adam" and len(self.bases.gamma):
+            direction = {"diagonal": diagonal_direction, "exact": exact_direction}[self.gamma_rule]
+            moved["a_gamma"] = moved["a_gamma"] + length * direction(self.bases, now.gradient["a_gamma"])
+        return moved
+
+    def _adam(self, by_adam, gradient):
+        """The fields in `by_adam` after a step of Adam; kernel, points and likelihood move in the same step."""
+        parts = [packed(value) for value in by_adam.values()]
+        slopes = [packed(gradient[name]) for name in by_adam]
+        coordinates = Coordinates((*self.learn, "Z"), self.spread) if self.hyper else None
+        if self.hyper:
+            values = {"kernel": self.bases.kernel, "likelihood": self.likelihood, "Z": self.bases.points}
+            held = np.vstack([self.moves[name] * gradient[name] for name in ("gamma", "beta")])
+            parts.append(coordinates.pack(values))
+            slopes.append(coordinates.pack_gradient(values, gradient | {"Z": held}))
+        if not parts:
+            return {}
+        if self.adam is None:
+            self.adam = _Adam(np.concatenate(parts), self.rate)
+        point, moved = self.adam.ascend(np.concatenate(slopes)), {}
+        for name, value in by_adam.items():
+            size = len(packed(value))
+            moved[name], point = unpacked(point[:size], value), point[size:]
+        if self.hyper:
+            values, G = coordinates.unpack(point, values), len(self.bases.gamma)
+            self.likelihood = values["likelihood"]
+            self.bases = Bases.build(values["kernel"], values["Z"][G:], values["Z"][:G], self.jitter)
+        return moved
+
+
+def packed(value):
+    """A vector, or the lower triangle of a matrix as one."""
+    return value if value.ndim == 1 else value[_lower_triangle(len(value))]
+
+
+def unpacked(numbers, like):
+    """What `packed` made `numbers` of, shaped as `like`."""
+    if like.ndim == 1:
+        return numbers.copy()
+    matrix = np.zeros(like.shape)
+    matrix[_lower_triangle(len(matrix))] = numbers
+    return np.asfortranarray(matrix)
+
+
+@lru_cache(maxsize=4)
+def _lower_triangle(size):
+    return np.tri(size, dtype=bool)
