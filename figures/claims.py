@@ -1,7 +1,7 @@
 """The ledger: every claim of the papers that the book tests, our number beside theirs, and the verdict.
 
-`claims.toml` holds, written by hand and before the runs, what is claimed, which function measures it and which values
-count as reproduced; `python -m figures claims --update` adds what came out. The verdict follows from the two.
+`claims.toml` holds, written by hand, what is claimed, which function measures it and which values count as reproduced;
+`python -m figures claims --update` adds what came out. The verdict follows from the two.
 """
 
 import importlib
@@ -30,6 +30,7 @@ class Claim:
     arguments : dict, for that function
     shown : str, format of our number
     reproduced, partly : [low, high], values of our number with that verdict; fixed before the runs
+    hindsight : bool, True if that range was chosen when first results had been seen
     page, figure : str, chapter, and label of the figure there, that shows it
     data : str, study whose results it is computed from
     why : str, what we know about a verdict that is not "reproduced"
@@ -46,6 +47,7 @@ class Claim:
     shown: str = "{:g}"
     reproduced: tuple = ()
     partly: tuple = ()
+    hindsight: bool = False
     page: str = ""
     figure: str = ""
     data: str = ""

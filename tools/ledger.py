@@ -95,6 +95,8 @@ def tolerance(claim):
     parts = [f"reproduced {in_words(claim.reproduced)}"]
     if claim.partly and list(claim.partly) != list(claim.reproduced):
         parts.append(f"as partly {in_words(claim.partly)}")
+    if claim.hindsight:
+        parts.append("a range chosen when first results had been seen")
     return ", ".join(parts)
 
 
