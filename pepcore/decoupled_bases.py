@@ -58,6 +58,11 @@ class Bases:
         return self.basis.L
 
     @cached_property
+    def L_inverse(self):
+        """L⁻¹ (M, M), for derivatives and changes of coordinates: half the time of a solution, see `multiply_lower`."""
+        return inverse_lower(self.L)
+
+    @cached_property
     def points(self):
         """gamma and beta, one above the other, (G + M, D)."""
         return np.vstack([self.gamma, self.beta])
@@ -173,11 +178,11 @@ class Hybrid:
     @classmethod
     def from_process(cls, bases, process):
         """The parameters of a process whose `root` is lower triangular."""
-        return cls(process.g, bases.L @ process.w, np.asfortranarray(np.tril(bases.L @ process.root)))
+        return cls(process.g, bases.L @ process.w, multiply_lower(bases.L, np.array(process.root, order="F")))
 
     def process(self, bases):
-        root = solve_lower(bases.L, np.array(self.S_root, order="F"))
-        return Process(solve_lower(bases.L, self.m_beta), self.a_gamma, np.asfortranarray(np.tril(root)))
+        root = multiply_lower(bases.L_inverse, np.array(self.S_root, order="F"))
+        return Process(solve_lower(bases.L, self.m_beta), self.a_gamma, root)
 
     def pull_back(self, bases, process, dw, dg, dV):
         """From derivatives in (w, g, V) to those in the fields; chain rule, w = L⁻¹m_β and root = L⁻¹S_root."""
@@ -213,12 +218,12 @@ class Orthogonal:
         """The parameters of a process whose `root` is lower triangular."""
         m = process.w + bases.project(process.g)
         a_beta = solve_lower(bases.L, m, transposed=True)
-        return cls(process.g, a_beta, np.asfortranarray(np.tril(bases.L @ process.root)))
+        return cls(process.g, a_beta, multiply_lower(bases.L, np.array(process.root, order="F")))
 
     def process(self, bases):
-        root = solve_lower(bases.L, np.array(self.S_root, order="F"))
+        root = multiply_lower(bases.L_inverse, np.array(self.S_root, order="F"))
         w = bases.L.T @ self.a_beta - bases.project(self.a_gamma)
-        return Process(w, self.a_gamma, np.asfortranarray(np.tril(root)))
+        return Process(w, self.a_gamma, root)
 
     def pull_back(self, bases, process, dw, dg, dV):
         """From derivatives in (w, g, V) to those in the fields; chain rule, w = Lᵀa_β − A_γa_γ and root = L⁻¹S_root."""
@@ -270,7 +275,7 @@ def _root_pull_back(bases, process, dV):
     """dF/dS_root and −Lᵀ dF/dL for root = L⁻¹S_root, with dF/droot = 2 dV root + root⁻ᵀ, whose lower triangle counts."""
     transposed = multiply_lower(process.root, np.array(2 * dV, order="F"), transposed=True)
     transposed[np.diag_indices_from(transposed)] += 1 / np.diag(process.root)
-    dS_root = np.tril(solve_lower(bases.L, np.array(transposed.T, order="F"), transposed=True))
+    dS_root = np.tril(multiply_lower(bases.L_inverse, np.array(transposed.T, order="F"), transposed=True))
     return dS_root, multiply_lower(process.root, transposed).T
 
 

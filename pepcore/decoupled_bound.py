@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from pepcore.decoupled_bases import PulledBack
-from pepcore.features import _cholesky_pull_back, row_blocks
-from pepcore.gaussian import inverse_lower, multiply_lower, solve_lower
+from pepcore.features import row_blocks
+from pepcore.gaussian import multiply_lower, solve_lower
 
 
 class DataTerm(NamedTuple):
@@ -105,7 +105,6 @@ class _HyperGradient:
 
     def __init__(self, bases, process, likelihood):
         self.bases, self.likelihood = bases, likelihood
-        self.L_inverse = inverse_lower(bases.L)
         self.slope = np.concatenate([process.g, solve_lower(bases.L, process.w, transposed=True)])
         self.gradient = {}
 
@@ -114,7 +113,7 @@ class _HyperGradient:
         kernel, G = self.bases.kernel, len(self.bases.gamma)
         excess *= d2
         dK = np.multiply.outer(d1, self.slope).T
-        dK[G:] += multiply_lower(self.L_inverse, np.asfortranarray(excess), transposed=True)
+        dK[G:] += multiply_lower(self.bases.L_inverse, np.asfortranarray(excess), transposed=True)
         dkernel, dpoints = kernel.vjp(self.bases.points, X, dK)
         accumulate(self.gradient, dkernel | {"points": dpoints})
         accumulate(self.gradient, kernel.diagonal_vjp(X, 0.5 * d2))
@@ -186,7 +185,7 @@ def _hyper_gradient(bases, process, data, pulled: PulledBack, columns):
     u = pulled.u - process.w
     S = pulled.S + np.outer(process.w, data.dw) - data.curvature + process.V @ data.curvature
     S += np.outer(u, bases.project(g))
-    dK_beta = _cholesky_pull_back(L, S)
+    dK_beta = _cholesky_pull_back(bases.L_inverse, S)
     dkernel, half = kernel.vjp(beta, beta, dK_beta)
     accumulate(gradient, dkernel)
     dbeta += 2 * half
@@ -201,6 +200,14 @@ def _hyper_gradient(bases, process, data, pulled: PulledBack, columns):
         dgamma += kernel.vjp(gamma, beta, dK_cross.T)[1]
         dgamma += _norm_pull_back(kernel, gamma, g, columns, gradient)
     return gradient | {"gamma": dgamma, "beta": dbeta}
+
+
+def _cholesky_pull_back(L_inverse, S):
+    """dF/dK_β (M, M) from −Lᵀ dF/dL: −½ L⁻ᵀ sym(S) L⁻¹, sym mirroring the lower triangle."""
+    lower = np.tril(S, -1)
+    symmetric = np.array(lower + lower.T + np.diag(np.diag(S)), order="F")
+    half = multiply_lower(L_inverse, symmetric, transposed=True)
+    return -0.5 * multiply_lower(L_inverse, np.array(half.T, order="F"), transposed=True)
 
 
 def _norm_pull_back(kernel, gamma, g, columns, gradient):

@@ -17,6 +17,7 @@ from pepcore.gaussian import (
     NotPositiveDefiniteError,
     inverse_lower,
     log_determinant,
+    multiply_lower,
     safe_cholesky,
     solve_lower,
 )
@@ -203,7 +204,7 @@ def optimum(bases, X, y, noise):
     root = root_of_inverse(precision[:M, :M])
     a_gamma = solve_lower(bases.residual_root, weights[M:], transposed=True) if G else np.zeros(0)
     a_beta = solve_lower(bases.L, weights[:M], transposed=True)
-    return Orthogonal(a_gamma, a_beta, np.asfortranarray(np.tril(bases.L @ root)))
+    return Orthogonal(a_gamma, a_beta, multiply_lower(bases.L, root))
 
 
 def log_partition(bases, natural):
