@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 from scipy.optimize import minimize_scalar
-from scipy.stats import norm
+from scipy.stats import norm, rankdata
 
 PAGE = Path(__file__).parents[1] / "chapters" / "errata.md"
 RIGHT = 1e-8  # relative difference up to which two numbers count as equal
@@ -431,6 +431,38 @@ def test_sal_5(decoupled):
     with pytest.raises(ValueError, match="mismatch"):
         K_g - K_bg @ inverse @ K_bg  # eq. (32)
     assert agree(K_g - K_bg.T @ inverse @ K_bg, truth)
+
+
+def published(table):
+    """The numbers of a table as printed, one row per data set: {column: (N,) array}."""
+    path = PAGE.parents[1] / "figures" / "published" / f"salimbeni2018_{table}.csv"
+    header, *rows = (line.split(",") for line in path.read_text(encoding="utf-8").splitlines())
+    rows = [row for row in rows if row[1]]  # the last three are summaries
+    return {name: np.array(column, dtype=float) for name, *column in list(zip(header, *rows, strict=True))[3:]}
+
+
+def ranks_of(columns):
+    """Average rank of every column over the rows, the smallest value first."""
+    places = rankdata(np.stack(list(columns.values()), axis=1), axis=1).mean(axis=0)
+    return dict(zip(columns, places, strict=True))
+
+
+def test_sal_6():
+    """Table 1 gives means, medians and ranks of the errors in table 4."""
+    errors, losses = published("table4_test_error"), {name: -value for name, value in published("table3_test_loglik").items()}
+    table_1 = {"Hybrid": (0.298, 0.225), "Decoupled": (0.361, 0.299), "Orth": (0.284, 0.211), "OrthNat": (0.282, 0.210)}
+
+    def fits(column, name):
+        return np.allclose((errors[column].mean(), np.median(errors[column])), table_1[name], rtol=0, atol=1e-3)
+
+    assert fits("Orth", "Orth") and fits("OrthNat", "OrthNat")
+    assert not fits("Hybrid", "Hybrid") and not fits("Decoupled", "Decoupled")
+    assert fits("Decoupled", "Hybrid") and fits("Hybrid", "Decoupled")
+    assert ranks_of(errors)["Hybrid"] == 8 and ranks_of(losses)["Decoupled"] == 8
+    # two of the ranks in table 1 are those of the likelihoods
+    for name, column, rank in (("CoupledNat_300", "CoupledNat_300", 5.0), ("Hybrid", "Decoupled", 6.417)):
+        assert abs(ranks_of(losses)[name] - rank) < 1e-3
+        assert abs(ranks_of(errors)[column] - rank) > 0.1
 
 
 # The page -------------------------------------------------------------------------------------------------------------
