@@ -1,0 +1,72 @@
+"""What the studies of decoupled bases share: data, kernel, starting points and the eight ways to learn (appendix F).
+
+Inputs (and real targets) are standardised on the training rows of one of the standard 90:10 splits. The kernel is a Matérn-5/2
+of lengthscale 0.1 √D plus a squared exponential of lengthscale √D, beta the centres of k-means, gamma random training rows.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pepcore import Gaussian, Matern52, Probit, SquaredExponential, datasets
+from pepcore.starts import choose_pseudo_inputs
+
+BASES = {  # name -> (basis, natural gradients); salimbeni2018 section 4
+    "Coupled": ("coupled", False),
+    "CoupledNat": ("coupled", True),
+    "Orth": ("orthogonal", False),
+    "OrthNat": ("orthogonal", True),
+    "Hybrid": ("hybrid", False),
+    "Decoupled": ("decoupled", False),
+}
+
+
+class Problem(NamedTuple):
+    """Training and test rows, a kernel and a likelihood to start from."""
+
+    X: np.ndarray
+    y: np.ndarray
+    X_test: np.ndarray
+    y_test: np.ndarray
+    kernel: object
+    likelihood: object
+
+    def points(self, M, G, seed):
+        """beta (M, D) and gamma (G, D)."""
+        rows = np.random.default_rng(seed).permutation(len(self.X))[:G]
+        return choose_pseudo_inputs(self.X, M, "kmeans", seed=seed), self.X[rows]
+
+    def losses(self, posterior, likelihood):
+        """Mean absolute error and root mean square error, or the rate of wrong labels twice; log-likelihood of a test row."""
+        mean, variance = posterior.predict(self.X_test)
+        log_p = likelihood.log_predictive(self.y_test, mean, variance)
+        if isinstance(likelihood, Gaussian):
+            residual = self.y_test - mean
+            return float(np.abs(residual).mean()), float(np.sqrt((residual**2).mean())), float(log_p.mean())
+        wrong = float((np.sign(mean) != self.y_test).mean())
+        return wrong, wrong, float(log_p.mean())
+
+
+def problem(data, split, rows=None):
+    """The `Problem` of a data set, of at most `rows` training rows."""
+    dataset = datasets.load(data)
+    train, test = (np.sort(part) for part in datasets.splits(dataset)[split])
+    if rows is not None and len(train) > rows:
+        train = np.sort(np.random.default_rng(split).permutation(train)[:rows])
+    X, X_test = datasets.standardise(dataset.X[train], dataset.X[test])
+    y, y_test = dataset.y[train], dataset.y[test]
+    binary = len(np.unique(y)) == 2
+    if binary:
+        y, y_test = (np.where(part == y.max(), 1.0, -1.0) for part in (y, y_test))
+    else:
+        y, y_test = datasets.standardise(y, y_test)
+    variance, D = 5.0 if binary else 1.0, X.shape[1]
+    kernel = Matern52(variance, np.full(D, 0.1 * np.sqrt(D))) + SquaredExponential(variance, np.full(D, np.sqrt(D)))
+    return Problem(X, y, X_test, y_test, kernel, Probit() if binary else Gaussian(0.1))
+
+
+def options_of(name, beta, gamma):
+    """Keywords of `decoupled.infer` for one of `BASES`."""
+    basis, natural = BASES[name]
+    points = {"coupled": None, "decoupled": np.vstack([gamma, beta])}.get(basis, gamma)
+    return {"beta": beta, "gamma": points, "basis": basis, "natural": natural}
