@@ -144,11 +144,8 @@ def infer(
     X, y = check_inputs(X, "X"), check_targets(y, len(X))
     kernels, Z, noise, C = check_model(kernels, Z, noise, classes, y, X.shape[1])
     y = check_labels(y, C)
-    alpha, epsilon = check_power(alpha, method), check_epsilon(epsilon, method)
-    if method in ("gfitc", "vi") and alpha == epsilon == 0:
-        raise ValueError(
-            "alpha = 0 needs epsilon > 0: the logarithm of a factor that can be 0 has no expectation; give 0.001"
-        )
+    alpha = check_power(alpha, method)
+    epsilon = check_epsilon(epsilon, method, alpha)
     if groups is not None and method != "sep":
         raise ValueError(f'groups are for method = "sep"; got them with {method!r}')
     maps = ClassMaps.build(kernels, Z, C, X, jitter, stream)
@@ -165,7 +162,7 @@ def infer(
                 f"sites have shape {np.shape(start.tau)}, expected {factors.shape} for method = {method!r}"
             )
     state, history, converged = run_sweeps(evaluate, Mixing(step), start, step, tolerance, max_sweeps)
-    posteriors = tuple(Posterior(maps.of(c).basis, *state.posteriors[c]) for c in range(C))
+    posteriors = tuple(Posterior(maps.of(c).basis, *state.posteriors[c][:2]) for c in range(C))
     if method == "sep":
         gradient = partial(multiclass_sep.gradient_of, maps, factors, state)
     else:

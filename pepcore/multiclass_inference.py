@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pepcore.gaussian import inverse_lower, log_determinant
+from pepcore.gaussian import log_determinant
 from pepcore.iterative import natural_parameters
 from pepcore.multiclass_factors import Tilted
 from pepcore.multiclass_maps import along, solve_posteriors
@@ -20,7 +20,7 @@ class State(NamedTuple):
     """Everything that follows from the sites; arrays lie as the sites do, (2, C − 1, N) or (C, N)."""
 
     sites: Sites
-    posteriors: list  # C pairs (m (M,), C (M, M)), C Cᵀ = V⁻¹
+    posteriors: list  # of C ClassPosterior
     mean: np.ndarray  # μ of aᵀv
     variance: np.ndarray  # s
     cavity_mean: np.ndarray  # μ\
@@ -53,7 +53,7 @@ def local_moments(maps, factors, noise, alpha, sites, posteriors, weight=1.0):
 
     removed, gamma = sites.tau * s, sites.nu - sites.tau * mu
     local = (0.5 * removed * log1p_ratio(-alpha * removed) + 0.5 * alpha * gamma**2 * reduced).sum() + tilted.l.sum()
-    log_evidence = sum(-0.5 * log_determinant(C) - 0.5 * mean @ mean for mean, C in posteriors) + weight * local
+    log_evidence = sum(-0.5 * log_determinant(C) - 0.5 * mean @ mean for mean, C, _ in posteriors) + weight * local
     kept = 1 - alpha * removed
     change = move(sites, goal, s)
     return State(sites, posteriors, mu, s, cavity_mean, kept, tilted, float(log_evidence), goal, change)
@@ -98,9 +98,8 @@ def exact_gradient_of(maps, factors, alpha, state):
     weight_h = 0.5 * factors.scatter(curvature)
 
     def slope(c):
-        mean, C = state.posteriors[c]
+        mean, _, half = state.posteriors[c]
         moments, u = natural_parameters(maps.of(c), Sites(k[c], e[c]))
-        half = inverse_lower(C)
         V = half.T @ half
         Vu = V @ u
         second = np.outer(Vu, mean)

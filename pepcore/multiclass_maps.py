@@ -1,13 +1,14 @@
 """One feature map for each of C classes, or one for all: what multi-class inference does with every class in turn."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import blas
 
 from pepcore.features import feature_map, pull_back_blocks
 from pepcore.gaussian import inverse_lower, multiply_lower
-from pepcore.iterative import _marginals, natural_parameters, solve_posterior
+from pepcore.iterative import natural_parameters, solve_posterior
 from pepcore.sites import Sites
 
 
@@ -49,7 +50,12 @@ class ClassMaps:
 
     def marginals(self, posteriors):
         """μ, s and h, each (C, N): mean and variance of aᵀv under every class's posterior, and the residual variance."""
-        return np.stack([_marginals(self.of(c), *posteriors[c]) for c in range(self.C)], axis=1)
+        mu, s, h = (np.empty((self.C, len(self.of(0).X))) for _ in range(3))
+        for c, (mean, _, inverse) in enumerate(posteriors):
+            for rows, A, h_rows in self.of(c).blocks():
+                white = multiply_lower(inverse, np.array(A, order="F"))
+                mu[c, rows], s[c, rows], h[c, rows] = mean @ A, np.einsum("mn,mn->n", white, white), h_rows
+        return mu, s, h
 
     def pull_back(self, derivatives):
         """Derivatives in the features of each class, turned into those in kernels and Z.
@@ -78,15 +84,23 @@ class ClassMaps:
         return {"kernels": _total(parts) if len(self.kernels) == 1 else parts, "Z": sum(dZ) if len(self.Z) == 1 else dZ}
 
 
+class ClassPosterior(NamedTuple):
+    """q(v) = N(m, V) of one class."""
+
+    mean: np.ndarray  # (M,), m
+    precision_cholesky: np.ndarray  # (M, M), C Cᵀ = V⁻¹
+    inverse: np.ndarray  # (M, M), C⁻¹
+
+
 def solve_posteriors(precisions, shifts, concave):
-    """A pair (m (M,), C (M, M)) for every class, see `pepcore.iterative.solve_posterior`."""
-    return [solve_posterior(precision, shift, concave) for precision, shift in zip(precisions, shifts, strict=True)]
+    """A ClassPosterior for every class, see `pepcore.iterative.solve_posterior`."""
+    pairs = [solve_posterior(precision, shift, concave) for precision, shift in zip(precisions, shifts, strict=True)]
+    return [ClassPosterior(mean, C, inverse_lower(C)) for mean, C in pairs]
 
 
 def along(posterior, weight_mean, weight_Va):
     """callable (rows, A) -> m weight_meanᵀ + V A diag(weight_Va), a fresh (M, B) array; the weights are (N,)."""
-    mean, C = posterior
-    C_inverse = inverse_lower(C)
+    mean, _, C_inverse = posterior
 
     def derivative(rows, A):
         white = multiply_lower(C_inverse, np.array(A, order="F"))

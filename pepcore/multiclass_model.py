@@ -63,8 +63,11 @@ def check_power(alpha, method):
     return alpha
 
 
-def check_epsilon(epsilon, method):
-    """The probability of a wrong label, 0 for methods that have none; ValueError outside [0, 1) or where it has no place."""
+def check_epsilon(epsilon, method, alpha):
+    """The probability of a wrong label, 0 for methods that have none.
+
+    ValueError outside [0, 1), where it has no place, and if it is 0 with alpha = 0.
+    """
     if method in ("ep", "sep"):
         if epsilon is not None:
             raise ValueError(f"epsilon is for 'gfitc' and 'vi'; the factors of {method!r} have none")
@@ -72,7 +75,16 @@ def check_epsilon(epsilon, method):
     value = as_real(epsilon if epsilon is not None else EPSILON * (method == "vi"), "epsilon")
     if value.ndim or not 0 <= value < 1:
         raise ValueError(f"epsilon = {epsilon} must be one number in [0, 1), a probability")
+    if value == alpha == 0:
+        raise ValueError("alpha = 0 needs epsilon > 0: a factor that can be 0 has no expected logarithm; give 0.001")
     return float(value)
+
+
+def check_step(step):
+    """A damped step in (0, 1], or ValueError."""
+    if check_positive(step, "step") > 1:
+        raise ValueError(f"step = {step} must be in (0, 1]; 1 is undamped, smaller values damp oscillations")
+    return float(step)
 
 
 def _is_table(Z):

@@ -5,11 +5,13 @@ Group g holds for each class the sum (Λ_gc, b_gc) of the natural parameters of 
 factor in every group this is EP; with one group it is the stochastic EP of the paper; at α = 0 the groups do not matter.
 """
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from pepcore.gaussian import log_determinant, solve_lower
+from pepcore.gaussian import log_determinant
 from pepcore.multiclass_maps import along, solve_posteriors
 from pepcore.sites import target
 from pepcore.threads import one_blas_thread
@@ -55,34 +57,50 @@ class TiedSites(NamedTuple):
 class GroupMoments(NamedTuple):
     """What the factors of one group say."""
 
-    cavities: list  # C pairs (m, C)
+    cavities: list  # of C ClassPosterior
+    counts: np.ndarray  # (C,), how many of its sites each class has
+    l: float  # Σ l_α
     d1: np.ndarray  # in the layout of the sites, 0 for factors of other groups
     curvature: np.ndarray
     dnoise: np.ndarray
 
 
-class TiedState(NamedTuple):
-    """Everything that follows from the tied sites."""
+@dataclass(frozen=True, eq=False)
+class TiedState:
+    """What follows from the tied sites; what a step on a batch does not need is computed when it is asked for."""
 
     sites: TiedSites
-    posteriors: list
     groups: list  # of GroupMoments
-    log_evidence: float
     target: TiedSites
+    alpha: float
 
-    @property
+    @cached_property
+    def posteriors(self):
+        """A list of C ClassPosterior."""
+        if self.alpha == 0:
+            return self.groups[0].cavities
+        return solve_posteriors(*self.sites.total(), concave=False)
+
+    @cached_property
+    def log_evidence(self):
+        """Σ_c (G(q) − G(prior)) + Σ l + Σ_gc n_gc (G(cavity) − G(q))/α, G the log-normaliser of a Gaussian."""
+        total = sum(_log_normaliser(posterior) for posterior in self.posteriors)
+        for group, *own in zip(self.groups, self.sites.precisions, self.sites.shifts, strict=True):
+            total += group.l + _cost(self.posteriors, group.cavities, own, group.counts, self.alpha)
+        return float(total)
+
+    @cached_property
     def move(self):
         """From the sites to their target, relative to the posterior's precision: one long vector."""
         parts = []
         now, goal = self.sites.total(), self.target.total()
-        for c, (_, C) in enumerate(self.posteriors):
-            half = solve_lower(C, np.array(goal[0][c] - now[0][c], order="F"))
-            parts += [solve_lower(C, np.array(half.T, order="F")).ravel(), solve_lower(C, goal[1][c] - now[1][c])]
+        for c, (_, _, inverse) in enumerate(self.posteriors):
+            parts += [(inverse @ (goal[0][c] - now[0][c]) @ inverse.T).ravel(), inverse @ (goal[1][c] - now[1][c])]
         return np.concatenate(parts)
 
 
 def evaluate(maps, factors, noise, alpha, masks, sites, weight=1.0):
-    """Posteriors, evidence and target for given tied sites: TiedState.
+    """Moments, target and evidence for given tied sites: TiedState.
 
     Parameters
     ----------
@@ -96,36 +114,24 @@ def evaluate(maps, factors, noise, alpha, masks, sites, weight=1.0):
 
     Source: villacampa2017 section 2.3.1 and eq. (12).
     """
-    total = sites.total()
-    posteriors = solve_posteriors(*total, concave=False)
-    groups, goals, log_evidence = [], [], sum(_log_normaliser(posterior) for posterior in posteriors)
-    for g, mask in enumerate(masks):
+    total, groups, goals = sites.total(), [], []
+    for mask, *own in zip(masks, sites.precisions, sites.shifts, strict=True):
         counts = weight * factors.scatter(np.broadcast_to(mask, factors.shape) * np.ones(factors.shape)).sum(axis=1)
-        fraction = alpha / np.maximum(counts, 1.0)
-        own = sites.precisions[g], sites.shifts[g]
-        cavities = (
-            posteriors
-            if alpha == 0
-            else solve_posteriors(
-                [whole - f * part for whole, part, f in zip(total[0], own[0], fraction, strict=True)],
-                [whole - f * part for whole, part, f in zip(total[1], own[1], fraction, strict=True)],
-                concave=False,
-            )
-        )
+        fractions = alpha / np.maximum(counts, 1.0)
+        left = [
+            [whole - fraction * part for whole, part, fraction in zip(wholes, parts, fractions, strict=True)]
+            for wholes, parts in zip(total, own, strict=True)
+        ]
+        cavities = solve_posteriors(*left, concave=False)
         mean, reduced, h = map(factors.gather, maps.marginals(cavities))
         tilted = factors.tilted(mean, h + reduced, noise, alpha)
         goal = target(mean, reduced, tilted.d1, tilted.d2, alpha)
         tau, nu = factors.scatter(mask * goal.tau), factors.scatter(mask * goal.nu)
         goals.append([[weight * part for part in parts] for parts in maps.natural_parameters(tau, nu)])
-        groups.append(
-            GroupMoments(
-                cavities, *(mask * part for part in (tilted.d1, tilted.d2 + alpha * tilted.d1**2, tilted.dnoise))
-            )
-        )
-        log_evidence += weight * (_per_factor(mask, tilted.l) * tilted.l).sum()
-        log_evidence += _cost(posteriors, cavities, own, counts, alpha)
+        slopes = (mask * part for part in (tilted.d1, tilted.d2 + alpha * tilted.d1**2, tilted.dnoise))
+        groups.append(GroupMoments(cavities, counts, weight * (_per_factor(mask, tilted.l) * tilted.l).sum(), *slopes))
     precisions, shifts = zip(*goals, strict=True)
-    return TiedState(sites, posteriors, groups, float(log_evidence), TiedSites(list(precisions), list(shifts)))
+    return TiedState(sites, groups, TiedSites(list(precisions), list(shifts)), alpha)
 
 
 @one_blas_thread
@@ -156,7 +162,7 @@ def _per_factor(mask, l):
 
 def _log_normaliser(posterior):
     """G(q) − G(prior) for one class: −½ log|V⁻¹| + ½ mᵀV⁻¹m."""
-    mean, C = posterior
+    mean, C, _ = posterior
     white = C.T @ mean
     return -0.5 * log_determinant(C) + 0.5 * white @ white
 
@@ -167,8 +173,7 @@ def _cost(posteriors, cavities, own, counts, alpha):
         pairs = zip(posteriors, cavities, counts, strict=True)
         return sum(n * (_log_normaliser(cavity) - _log_normaliser(whole)) for whole, cavity, n in pairs) / alpha
     cost = 0.0
-    for (mean, C), precision, shift in zip(posteriors, *own, strict=True):
-        half = solve_lower(C, np.array(precision, order="F"))
-        trace = np.trace(solve_lower(C, np.array(half.T, order="F")))
+    for (mean, _, inverse), precision, shift in zip(posteriors, *own, strict=True):
+        trace = np.sum((inverse @ precision) * inverse)
         cost += 0.5 * (trace + mean @ precision @ mean) - shift @ mean
     return cost

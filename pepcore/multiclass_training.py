@@ -4,16 +4,14 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
-from scipy.linalg import LinAlgError
-from scipy.optimize import minimize
 
 from pepcore import multiclass, multiclass_inference, multiclass_sep
 from pepcore.kernels import SquaredExponential
 from pepcore.minibatch import _Adam
 from pepcore.multiclass_factors import Joint, Pairwise
 from pepcore.multiclass_maps import ClassMaps
-from pepcore.multiclass_model import check_epsilon, check_labels, check_model, check_power
-from pepcore.parameters import Coordinates
+from pepcore.multiclass_model import check_epsilon, check_labels, check_model, check_power, check_step
+from pepcore.multiclass_steps import Adaptive, Parameters, climb, lbfgs
 from pepcore.sites import ImproperCavityError, Sites
 from pepcore.starts import choose_pseudo_inputs, spread_of
 from pepcore.threads import one_blas_thread
@@ -30,9 +28,9 @@ class MulticlassModel:
     ----------
     kernels, Z, noise : what was learnt, as `multiclass.infer` takes them
     fit : MulticlassFit at those values
-    evaluations : int, sweeps over the data, or parts of it
+    evaluations : int, how many log evidences `history` holds
     message : str, why the training ended
-    history : (evaluations,) log evidence of each, on batches its estimate
+    history : log evidence of each; on batches its estimate, for tied sites at every tenth batch
     """
 
     kernels: object
@@ -112,7 +110,9 @@ def fit(
     _check_choices(method, update, optimiser, optimise)
     values, C = _start(kernels, X, y, M, noise, classes, Z, shared, seed)
     y = check_labels(y, C)
-    alpha, epsilon = check_power(alpha, method), check_epsilon(epsilon, method)
+    alpha = check_power(alpha, method)
+    epsilon = check_epsilon(epsilon, method, alpha)
+    step = check_step(step)
     iterations, rate = check_count(iterations, "iterations"), check_positive(rate, "rate")
     parameters = Parameters(tuple(optimise), spread_of(X))
     options = {
@@ -129,68 +129,17 @@ def fit(
     else:
         objective = _Inner(X, y, C, alpha, method, epsilon, update == "inner-exact", step, jitter)
     if optimiser == "lbfgs":
-        values, message = _lbfgs(objective, parameters, values, iterations, callback)
+        values, message = lbfgs(objective, parameters, values, iterations, callback)
     else:
-        climb = _Adam if optimiser == "adam" else _Adaptive
-        values, message = _climb(
-            objective, parameters, values, climb(parameters.pack(values), rate), iterations, callback
+        climber = _Adam if optimiser == "adam" else Adaptive
+        values, message = climb(
+            objective, parameters, values, climber(parameters.pack(values), rate), iterations, callback
         )
     last = objective.finish(values, options)
     kernels, Z = (parts[0] if len(parts) == 1 else list(parts) for parts in (values["kernels"], values["Z"]))
     return MulticlassModel(
         kernels, Z, values["noise"], last, len(objective.history), message, np.array(objective.history)
     )
-
-
-@dataclass(frozen=True, eq=False)
-class Parameters:
-    """To and from one vector for a dict "kernels" (tuple), "Z" (tuple), "noise" (C,); see `pepcore.parameters`."""
-
-    learn: tuple
-    spread: np.ndarray
-
-    def _parts(self, values):
-        """(coordinates, value as these want it) for each piece of the vector."""
-        parts = []
-        for name, single in (("kernels", "kernel"), ("Z", "Z")):
-            if name in self.learn:
-                parts += [(Coordinates((single,), self.spread), {single: value}) for value in values[name]]
-        if "noise" in self.learn:
-            parts.append((Coordinates(("noise",), self.spread), {"noise": values["noise"]}))
-        return parts
-
-    def pack(self, values):
-        """The vector (P,) of `values`."""
-        return np.concatenate([coordinates.pack(value) for coordinates, value in self._parts(values)])
-
-    def unpack(self, point, values):
-        """A dict like `values` with what the vector says."""
-        new, position = {name: [] for name in self.learn}, 0
-        for coordinates, old in self._parts(values):
-            size = len(coordinates.pack(old))
-            found = coordinates.unpack(point[position : position + size], old)
-            position += size
-            for name, value in found.items():
-                new["kernels" if name == "kernel" else name].append(value)
-        joined = {name: np.asarray(found[0]) if name == "noise" else tuple(found) for name, found in new.items()}
-        return values | joined
-
-    def pack_gradient(self, values, gradient):
-        """The gradient in natural units, as `MulticlassFit` has it, in the vector's coordinates."""
-        as_list = lambda parts: parts if isinstance(parts, list) else [parts]
-        pieces = []
-        if "kernels" in self.learn:
-            pieces += as_list(gradient["kernels"])
-        if "Z" in self.learn:
-            pieces += [{"Z": part} for part in as_list(gradient["Z"])]
-        if "noise" in self.learn:
-            pieces.append({"noise": gradient["noise"]})
-        pairs = zip(self._parts(values), pieces, strict=True)
-        return np.concatenate([coordinates.pack_gradient(value, piece) for (coordinates, value), piece in pairs])
-
-    def bounds(self, values):
-        """(low, high) for each coordinate, None where there is no bound."""
-        return [bound for coordinates, value in self._parts(values) for bound in coordinates.bounds(value)]
 
 
 class _Outer:
@@ -263,82 +212,6 @@ class _Inner:
             return multiclass_sep.gradient_of(maps, self.factors, state)
         gradient_of = multiclass_inference.exact_gradient_of if self.exact else multiclass_inference.gradient_of
         return gradient_of(maps, self.factors, self.alpha, state)
-
-
-class _Adaptive:
-    """Gradient ascent with a rate for each coordinate: 2 % more while its sign stays, half when it changes.
-
-    The paper does not say where the rates start; here such that the first step's longest part is `rate`.
-
-    Source: villacampa2017 appendix G.
-    """
-
-    def __init__(self, start, rate):
-        self.point, self.rate, self.rates, self.sign = start, rate, None, None
-
-    def ascend(self, gradient):
-        """The point after one step; a gradient that is not finite leaves it where it was."""
-        if not np.all(np.isfinite(gradient)):
-            return self.point
-        sign = np.sign(gradient)
-        if self.rates is None:
-            self.rates = np.full(len(gradient), self.rate / max(np.abs(gradient).max(), 1e-300))
-        else:
-            self.rates = self.rates * np.where(sign == self.sign, 1.02, 0.5)
-        self.sign = sign
-        # no coordinate moves by more than 1 at a time: a factor e, or an input's spread
-        self.point = self.point + np.clip(self.rates * gradient, -1.0, 1.0)
-        return self.point
-
-
-def _climb(objective, parameters, values, climber, iterations, callback):
-    message = f"{iterations} iterations"
-    try:
-        for iteration in range(iterations):
-            try:
-                _, gradient = objective(values)
-            except LinAlgError as problem:
-                message = f"stopped after {iteration} iterations: {problem}"
-                break
-            values = parameters.unpack(climber.ascend(parameters.pack_gradient(values, gradient)), values)
-            if callback is not None:
-                callback(iteration, values)
-    except KeyboardInterrupt:
-        message = "interrupted; what was learnt so far is kept"
-    return values, message
-
-
-def _lbfgs(objective, parameters, values, iterations, callback):
-    best = {"value": -np.inf, "values": values}
-
-    def negative(point):
-        now = parameters.unpack(point, values)
-        try:
-            value, gradient = objective(now)
-        except LinAlgError:
-            return 1e30, np.zeros_like(point)  # a wall: the line search steps back
-        gradient = parameters.pack_gradient(now, gradient)
-        if not (np.isfinite(value) and np.all(np.isfinite(gradient))):
-            return 1e30, np.zeros_like(point)
-        if value > best["value"]:
-            best.update(value=value, values=now)
-            if callback is not None:
-                callback(len(objective.history) - 1, now)
-        return -value, -gradient
-
-    try:
-        result = minimize(
-            negative,
-            parameters.pack(values),
-            jac=True,
-            method="L-BFGS-B",
-            bounds=parameters.bounds(values),
-            options={"maxiter": iterations, "maxfun": 2 * iterations},
-        )
-        message = str(result.message)
-    except KeyboardInterrupt:
-        message = "interrupted; the best point so far is kept"
-    return best["values"], message
 
 
 def _start(kernels, X, y, M, noise, classes, Z, shared, seed):

@@ -1,0 +1,274 @@
+"""Learning on mini-batches: one step of the sites of a batch, and one step of Adam on the hyper-parameters.
+
+"sep" and "vi" keep only the summed natural parameters, O(C M²) numbers, so that the data may be arrays in memory, arrays
+mapped from a file, or blocks from an iterator, and be as many as time allows. "ep" and "gfitc" keep every datum's sites.
+"""
+
+from functools import partial
+
+import numpy as np
+
+from pepcore import multiclass, multiclass_inference, multiclass_sep
+from pepcore.minibatch import _Adam
+from pepcore.multiclass_factors import Joint, Pairwise
+from pepcore.multiclass_maps import ClassMaps, solve_posteriors
+from pepcore.multiclass_model import check_epsilon, check_labels, check_model, check_power, check_step
+from pepcore.multiclass_steps import Parameters
+from pepcore.multiclass_training import MulticlassModel
+from pepcore.posterior import Posterior
+from pepcore.sites import ImproperCavityError, Sites
+from pepcore.starts import spread_of
+from pepcore.threads import one_blas_thread
+from pepcore.validation import check_count, check_inputs, check_positive, check_targets
+
+TIED = ("sep", "vi")
+RECORD = 10  # for these the evidence is estimated in every tenth step: it costs two more factorisations
+
+
+@one_blas_thread
+def fit_minibatch(
+    kernels,
+    Z,
+    data,
+    alpha=None,
+    method="sep",
+    noise=0.1,
+    epsilon=None,
+    classes=None,
+    size=None,
+    optimise=("kernels", "Z", "noise"),
+    batch=200,
+    epochs=1,
+    rate=0.01,
+    step=None,
+    spread=None,
+    jitter=1e-6,
+    seed=0,
+    callback=None,
+):
+    """Learn from one batch of data after the other.
+
+    Parameters
+    ----------
+    kernels, Z, noise : as `multiclass.infer` takes them, to start from
+    data : (X, y), arrays or memory-mapped arrays (N, D) and (N,); or, for "sep" and "vi", an iterable of such pairs
+        An iterable gives the batches as they are to be used; `batch` and `seed` have no part in it then. For more than
+        one epoch it must be one that can be gone through again, such as a list or an object with __iter__.
+    alpha, method, epsilon, jitter : as in `multiclass.infer`
+    classes : int, C; needed where neither kernels nor Z nor noise nor labels in memory tell it
+    size : int, N; needed for an iterable
+    optimise : which of "kernels", "Z", "noise" to learn
+    batch, epochs : int
+    rate : float
+        Adam's step in logarithms of positive parameters and in Z over `spread`; 0 moves the sites only.
+    step : float in (0, 1], or None
+        For "sep" and "vi" how much of the sum a batch replaces; None is 1/t in step t until every datum had its turn, and
+        the batch's share of the data afterwards. For "ep" and "gfitc" the damped step of the batch's own sites; None is 1.
+    spread : (D,), units of Z's columns; None for the spread of the Z given
+    seed : int, for the order of the data
+    callback : callable (learner) or None, after each step; `learner.fit()` is then the state of learning
+
+    Returns
+    -------
+    MulticlassModel, whose fit has the posterior of the last step and no gradient
+
+    Raises
+    ------
+    ValueError
+        As `multiclass.infer`; for an iterable without size, or with a method that keeps sites for every datum.
+
+    Source: villacampa2017 sections 2.3.1 and 2.3.2; at alpha = 0 a natural-gradient step on the bound.
+    """
+    alpha = check_power(alpha, method)
+    epsilon = check_epsilon(epsilon, method, alpha)
+    batches = _InMemory(data, batch, seed) if isinstance(data, tuple) else _Streamed(data, size, method)
+    N, labels, columns = batches.size, batches.labels, np.shape(Z[0] if isinstance(Z, list | tuple) else Z)[-1]
+    kernels, Z, noise, C = check_model(kernels, Z, noise, classes, labels, columns)
+    if not (np.isfinite(rate) and rate >= 0):
+        raise ValueError(f"rate = {rate!r} must be at least 0; 0 moves the sites only, 0.01 suits most problems")
+    step = step if step is None else check_step(step)
+    values = {"kernels": kernels, "Z": Z, "noise": noise}
+    spread = spread_of(np.concatenate(Z)) if spread is None else check_positive(spread, "spread")
+    learner = _Tied if method in TIED else _PerDatum
+    learner = learner(N, C, values, alpha, epsilon, method, Parameters(tuple(optimise), spread), rate, step, jitter)
+    message = f"{epochs} epochs"
+    try:
+        for _ in range(check_count(epochs, "epochs")):
+            learner.begin_epoch(batches)
+            for rows, X, y in batches.epoch():
+                X = check_inputs(X, "X", columns=columns)
+                learner.learn(rows, X, check_labels(check_targets(y, len(X)), C))
+                if callback is not None:
+                    callback(learner)
+    except KeyboardInterrupt:
+        message = "interrupted; what was learnt so far is kept"
+    return learner.model(message)
+
+
+class _InMemory:
+    """Random batches of arrays, which may be mapped from a file: only the rows of a batch are read."""
+
+    def __init__(self, data, batch, seed):
+        self.X, self.y = data
+        if np.ndim(self.X) != 2 or np.shape(self.y) != (len(self.X),):
+            raise ValueError(f"data must be X (N, D) and y (N,); got shapes {np.shape(self.X)} and {np.shape(self.y)}")
+        self.size, self.batch = len(self.X), check_count(batch, "batch")
+        self.labels, self.random = np.asarray(self.y), np.random.default_rng(seed)
+
+    def epoch(self):
+        order = self.random.permutation(self.size)
+        for rows in np.array_split(order, -(-self.size // self.batch)):
+            rows = np.sort(rows)  # a file is read forwards
+            yield rows, self.X[rows], self.y[rows]
+
+
+class _Streamed:
+    """Batches as an iterable gives them."""
+
+    def __init__(self, data, size, method):
+        if size is None:
+            raise ValueError("blocks from an iterator need size = N, the number of all data")
+        if method not in TIED:
+            raise ValueError(
+                f"{method!r} keeps sites for every datum and needs arrays (X, y); blocks are for 'sep' and 'vi'"
+            )
+        self.data, self.size, self.labels = data, check_count(size, "size"), None
+
+    def epoch(self):
+        for X, y in self.data:
+            yield None, X, y
+
+
+class _Learner:
+    """Values and Adam's averages; subclasses keep the sites."""
+
+    def __init__(self, N, C, values, alpha, epsilon, method, parameters, rate, step, jitter):
+        self.N, self.C, self.values, self.alpha, self.epsilon, self.method = N, C, values, alpha, epsilon, method
+        self.parameters, self.step, self.jitter, self.history = parameters, step, jitter, []
+        self.adam = _Adam(parameters.pack(values), rate) if rate and parameters.learn else None
+
+    def maps(self, X, stream=False):
+        return ClassMaps.build(self.values["kernels"], self.values["Z"], self.C, X, self.jitter, stream)
+
+    def factors(self, y):
+        return Joint(y, self.C, self.epsilon) if self.method in ("gfitc", "vi") else Pairwise(y, self.C)
+
+    def climb(self, gradient):
+        """One step of Adam on the gradient for all data."""
+        point = self.adam.ascend(self.parameters.pack_gradient(self.values, gradient))
+        self.values = self.parameters.unpack(point, self.values)
+
+    def fit(self):
+        """MulticlassFit with the posterior as it is now; it says of itself that it has not converged."""
+        maps = self.maps(self.values["Z"][0])
+        posteriors = solve_posteriors(*self.total(), concave=False)
+        posteriors = tuple(Posterior(maps.of(c).basis, *posteriors[c][:2]) for c in range(self.C))
+        evidence = self.history[-1] if self.history else np.nan
+        found = evidence, posteriors, self.values["noise"], self.epsilon, self.alpha, self.method, self.sites
+        return multiclass.MulticlassFit(*found, partial(_no_gradient), converged=False, sweeps=len(self.history))
+
+    def model(self, message):
+        """What was learnt."""
+        kernels, Z = (
+            parts[0] if len(parts) == 1 else list(parts) for parts in (self.values["kernels"], self.values["Z"])
+        )
+        history = np.array(self.history)
+        return MulticlassModel(kernels, Z, self.values["noise"], self.fit(), len(history), message, history)
+
+
+class _Tied(_Learner):
+    """All sites as one sum."""
+
+    def __init__(self, *settings):
+        super().__init__(*settings)
+        self.sites, self.seen = multiclass_sep.TiedSites.flat(self.maps(self.values["Z"][0])), 0
+
+    def begin_epoch(self, batches):
+        pass
+
+    def total(self):
+        return self.sites.total()
+
+    def learn(self, rows, X, y):
+        maps, factors, weight = self.maps(X), self.factors(y), self.N / len(y)
+        state = multiclass_sep.evaluate(maps, factors, self.values["noise"], self.alpha, [1.0], self.sites, weight)
+        if self.seen % RECORD == 0:
+            self.history.append(state.log_evidence)
+        if self.adam is not None:
+            self.climb(multiclass_sep.gradient_of(maps, factors, state, weight))
+        self.seen += 1
+        self.move(state, self.step if self.step is not None else min(1.0, max(1 / self.seen, 1 / weight)))
+
+    def move(self, state, step):
+        """Towards the batch's target; by less where that leaves no posterior, as factors that are not log-concave may."""
+        while step > 1e-6:
+            self.sites = state.sites.toward(state.target, step)
+            if self.method == "sep":
+                return  # its factors are log-concave
+            try:
+                solve_posteriors(*self.sites.total(), concave=False)
+                return
+            except ImproperCavityError:
+                step /= 2
+        self.sites = state.sites
+
+
+class _PerDatum(_Learner):
+    """Sites of every datum, and their sum, which is made anew in each epoch since the features have moved."""
+
+    def __init__(self, *settings):
+        super().__init__(*settings)
+        self.sites = None
+
+    def begin_epoch(self, batches):
+        self.data, self.all_factors = batches, self.factors(check_labels(check_targets(batches.labels, self.N), self.C))
+        if self.sites is None:
+            self.sites = Sites(np.zeros(self.all_factors.shape), np.zeros(self.all_factors.shape))
+        self.renew()
+
+    def renew(self):
+        """Add up all sites on the features as they are now."""
+        maps = self.maps(check_inputs(self.data.X, "X"), stream=True)
+        tau, nu = self.all_factors.scatter(self.sites.tau), self.all_factors.scatter(self.sites.nu)
+        self.precisions, self.shifts = maps.natural_parameters(tau, nu)
+
+    def total(self):
+        return self.precisions, self.shifts
+
+    def learn(self, rows, X, y):
+        maps, factors, weight = self.maps(X), self.factors(y), self.N / len(y)
+        try:
+            state = self.state(maps, factors, rows, weight)
+        except ImproperCavityError:
+            self.renew()  # the features have moved too far from those that the sum was made with
+            try:
+                state = self.state(maps, factors, rows, weight)
+            except ImproperCavityError:
+                return  # another batch may repair it; the sites of this one stay
+        self.history.append(state.log_evidence)
+        if self.adam is not None:
+            self.climb(_scaled(multiclass_inference.gradient_of(maps, factors, self.alpha, state), weight))
+        moved = state.sites.toward(state.target, self.step or 1.0)
+        change = factors.scatter(moved.tau - state.sites.tau), factors.scatter(moved.nu - state.sites.nu)
+        more = maps.natural_parameters(*change)
+        self.sites.tau[..., rows], self.sites.nu[..., rows] = moved.tau, moved.nu
+        self.precisions = [old + new for old, new in zip(self.precisions, more[0], strict=True)]
+        self.shifts = [old + new for old, new in zip(self.shifts, more[1], strict=True)]
+
+    def state(self, maps, factors, rows, weight):
+        posteriors = solve_posteriors(self.precisions, self.shifts, concave=False)
+        sites = Sites(self.sites.tau[..., rows], self.sites.nu[..., rows])
+        return multiclass_inference.local_moments(
+            maps, factors, self.values["noise"], self.alpha, sites, posteriors, weight
+        )
+
+
+def _scaled(gradient, weight):
+    """Every array of a gradient times `weight`."""
+    if isinstance(gradient, dict):
+        return {key: _scaled(value, weight) for key, value in gradient.items()}
+    return [_scaled(value, weight) for value in gradient] if isinstance(gradient, list) else weight * gradient
+
+
+def _no_gradient():
+    raise ValueError("learning on batches keeps no gradient; call multiclass.infer at the learnt values for it")

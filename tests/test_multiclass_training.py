@@ -1,0 +1,201 @@
+"""Learning with many classes: every update and optimiser climbs, batches end where full inference does, bad input is told."""
+
+import numpy as np
+import pytest
+from test_multiclass import problem
+
+from pepcore import multiclass
+from pepcore.kernels import SquaredExponential
+from pepcore.multiclass_minibatch import fit_minibatch
+from pepcore.multiclass_steps import Adaptive, Parameters
+from pepcore.multiclass_training import fit
+
+SMALL = {"M": 4, "iterations": 25, "tolerance": 1e-4, "max_sweeps": 100}
+
+
+def start_evidence(X, y, method):
+    still = {**SMALL, "iterations": 1, "rate": 1e-12, "optimiser": "adam", "method": method}
+    return fit(None, X, y, **still).fit.log_evidence
+
+
+COMBINATIONS = [("ep", "outer", "lbfgs"), ("ep", "outer", "adam"), ("ep", "inner", "adaptive"), ("ep", "inner-exact", "adam"),
+                ("sep", "inner", "adaptive"), ("sep", "outer", "adam"), ("gfitc", "outer", "lbfgs"), ("gfitc", "inner", "adam"),
+                ("vi", "outer", "adam")]
+
+
+@pytest.mark.parametrize(("method", "update", "optimiser"), COMBINATIONS)
+def test_every_combination_climbs(method, update, optimiser):
+    _, _, X, y, _ = problem(N=40)
+    model = fit(None, X, y, method=method, update=update, optimiser=optimiser, **SMALL)
+    assert model.fit.log_evidence > start_evidence(X, y, method) + 1
+    assert model.predict(X).sum(axis=1) == pytest.approx(1, abs=1e-8)
+
+
+def test_outer_and_inner_updates_reach_about_the_same_evidence():
+    _, _, X, y, _ = problem(N=40)
+    settings = {**SMALL, "iterations": 150, "optimise": ("kernels", "noise"), "optimiser": "adam"}
+    found = [fit(None, X, y, update=update, **settings).fit.log_evidence for update in ("outer", "inner", "inner-exact")]
+    assert max(found) - min(found) < 0.3
+
+
+def test_shared_parameters_stay_shared():
+    _, _, X, y, _ = problem(N=40)
+    model = fit(None, X, y, shared=True, **SMALL)
+    assert model.Z.shape == (4, 2)
+    assert isinstance(model.kernels, SquaredExponential)
+
+
+def test_what_is_not_learnt_stays():
+    kernels, Z, X, y, noise = problem()
+    model = fit(kernels, X, y, Z=Z, noise=noise, optimise=("noise",), **SMALL)
+    assert all(kept is kernel for kept, kernel in zip(model.kernels, kernels, strict=True))
+    assert all(np.array_equal(a, b) for a, b in zip(model.Z, Z, strict=True))
+    assert not np.allclose(model.noise, noise)
+
+
+def test_the_vector_of_parameters_is_undone_and_its_gradient_is_the_chain_rule():
+    kernels, Z, X, y, noise = problem()
+    parameters = Parameters(("kernels", "Z", "noise"), np.array([0.7, 1.3]))
+    values = {"kernels": tuple(kernels), "Z": tuple(Z), "noise": noise}
+    point = parameters.pack(values)
+    again = parameters.unpack(point, values)
+    assert parameters.pack(again) == pytest.approx(point, abs=1e-14)
+    infer = lambda v: multiclass.infer(v["kernels"], v["Z"], X, y, noise=v["noise"], tolerance=1e-10, max_sweeps=500)
+    gradient = parameters.pack_gradient(values, infer(values).gradient)
+    direction = np.random.default_rng(0).standard_normal(len(point))
+    up, down = (infer(parameters.unpack(point + t * direction, values)).log_evidence for t in (1e-5, -1e-5))
+    assert gradient @ direction == pytest.approx((up - down) / 2e-5, abs=1e-4)
+
+
+def test_the_adaptive_step_grows_by_two_percent_and_halves_when_the_sign_changes():
+    climber = Adaptive(np.zeros(2), 0.01)
+    steps, before = [], np.zeros(2)
+    for gradient in ([1.0, 5.0], [1.0, 5.0], [1.0, -5.0]):
+        after = climber.ascend(np.array(gradient))
+        steps.append(after - before)
+        before = after
+    assert np.array(steps) == pytest.approx(0.01 * np.array([[1, 1], [1.02, 1.02], [1.02**2, -0.51]]))
+    assert np.array_equal(climber.ascend(np.array([np.nan, 1.0])), before)
+
+
+# --- mini-batches ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["ep", "gfitc"])
+def test_batches_with_parameters_held_end_at_the_fixed_point(method):
+    kernels, Z, X, y, noise = problem()
+    whole = multiclass.infer(kernels, Z, X, y, method=method, noise=noise)
+    model = fit_minibatch(kernels, Z, (X, y), method=method, noise=noise, batch=5, epochs=150, rate=0)
+    assert model.predict(X) == pytest.approx(whole.predict(X), abs=1e-6)
+
+
+@pytest.mark.parametrize("method", ["sep", "vi"])
+def test_one_batch_of_all_data_is_a_sweep_over_tied_sites(method):
+    kernels, Z, X, y, noise = problem()
+    whole = multiclass.infer(kernels, Z, X, y, method=method, noise=noise)
+    model = fit_minibatch(kernels, Z, (X, y), method=method, noise=noise, batch=24, epochs=400, rate=0, step=0.5)
+    assert model.predict(X) == pytest.approx(whole.predict(X), abs=1e-5)
+    assert model.history[-1] == pytest.approx(whole.log_evidence, abs=1e-4)
+
+
+@pytest.mark.parametrize("alpha", [1.0, 0.5])
+def test_small_batches_come_near_full_stochastic_ep_with_a_small_step(alpha):
+    kernels, Z, X, y, noise = problem(N=200)
+    whole = multiclass.infer(kernels, Z, X, y, alpha=alpha, method="sep", noise=noise)
+    errors = [np.abs(model.predict(X) - whole.predict(X)).max() for step in (0.3, 0.01) for model in [
+        fit_minibatch(kernels, Z, (X, y), alpha=alpha, noise=noise, batch=20, epochs=60, rate=0, step=step)]]
+    assert errors[1] < 0.3 * errors[0]
+
+
+@pytest.mark.parametrize("method", ["ep", "sep", "gfitc", "vi"])
+def test_learning_on_batches_raises_the_evidence_of_all_data(method):
+    _, Z, X, y, _ = problem(N=200, M=8)
+    start, found = SquaredExponential(1.0, np.full(2, 5.0)), []
+    for rate in (0, 0.02):
+        model = fit_minibatch(start, Z[0], (X, y), method=method, noise=1.0, batch=40, epochs=25, rate=rate)
+        whole = multiclass.infer(model.kernels, model.Z, X, y, method=method, noise=model.noise, tolerance=1e-3)
+        found.append(whole.log_evidence)
+    assert found[1] > found[0] + 10
+
+
+def test_arrays_mapped_from_a_file_and_blocks_give_what_arrays_give(tmp_path):
+    kernels, Z, X, y, noise = problem(N=60)
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    settings = {"noise": noise, "batch": 20, "epochs": 2, "seed": 4}
+    first, second = (fit_minibatch(kernels, Z, (data, y), **settings) for data in (X, mapped))
+    assert np.array_equal(first.noise, second.noise)
+    blocks = [(X[rows], y[rows]) for rows in np.array_split(np.arange(60), 3)]
+    streamed = fit_minibatch(kernels, Z, blocks, noise=noise, size=60, epochs=2)
+    generated = fit_minibatch(kernels, Z, (block for block in blocks * 2), noise=noise, size=60)
+    assert np.array_equal(streamed.noise, generated.noise)
+
+
+def test_the_memory_of_stochastic_ep_does_not_grow_with_the_data():
+    import tracemalloc
+
+    rng, kernel = np.random.default_rng(0), SquaredExponential()
+    Z = rng.standard_normal((10, 2))
+
+    def peak(blocks):
+        data = ((X, (X[:, 0] > 0).astype(int)) for X in (rng.standard_normal((100, 2)) for _ in range(blocks)))
+        tracemalloc.start()
+        fit_minibatch(kernel, Z, data, size=100 * blocks, classes=2)
+        found = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return found
+
+    peak(3)  # the first run loads what later ones share
+    assert peak(300) < peak(10) + 50_000
+
+
+def test_a_step_can_be_watched():
+    kernels, Z, X, y, noise = problem()
+    seen = []
+    fit_minibatch(kernels, Z, (X, y), noise=noise, batch=8, callback=lambda learner: seen.append(learner.fit().predict(X[:2])))
+    assert len(seen) == 3 and not np.array_equal(seen[0], seen[2])
+
+
+# --- bad input -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("change", "message"), [
+    ({"update": "sometimes"}, "unknown"),
+    ({"optimiser": "sgd"}, "unknown"),
+    ({"optimiser": "lbfgs", "update": "inner"}, "outer"),
+    ({"method": "sep", "update": "inner-exact"}, "sites held still"),
+    ({"optimise": ("kernel",)}, "optimise"),
+    ({"iterations": 0}, "iterations"),
+    ({"rate": -1.0}, "positive"),
+    ({"step": 2.0}, "step"),
+    ({"method": "gfitc", "alpha": 0.0}, "epsilon"),
+    ({"M": 100}, "distinct"),
+    ({"y": np.full(24, -1)}, "0 ... 2"),
+])
+def test_bad_settings_of_training_get_a_clear_error(change, message):
+    kernels, _, X, y, noise = problem()
+    with pytest.raises(ValueError, match=message):
+        fit(**({"kernels": kernels, "X": X, "y": y, "noise": noise, "M": 4, "iterations": 1} | change))
+
+
+@pytest.mark.parametrize(("change", "message"), [
+    ({"data": [(np.zeros((2, 2)), np.zeros(2))]}, "size"),
+    ({"data": [(np.zeros((2, 2)), np.zeros(2))], "size": 2, "method": "ep"}, "every datum"),
+    ({"data": [(np.full((2, 2), np.nan), np.zeros(2))], "size": 2}, "NaN"),
+    ({"data": [(np.zeros((2, 2)), np.full(2, 3))], "size": 2}, "0 ... 2"),
+    ({"data": (np.zeros((4, 2)), np.zeros(3))}, "shape"),
+    ({"rate": -1.0}, "rate"),
+    ({"step": 2.0}, "step"),
+    ({"batch": 0}, "batch"),
+    ({"epochs": 0}, "epochs"),
+    ({"method": "none"}, "unknown"),
+])
+def test_bad_settings_of_batches_get_a_clear_error(change, message):
+    kernels, Z, X, y, noise = problem()
+    with pytest.raises(ValueError, match=message):
+        fit_minibatch(**({"kernels": kernels, "Z": Z, "data": (X, y), "noise": noise} | change))
+
+
+def test_blocks_without_a_number_of_classes_are_an_error():
+    with pytest.raises(ValueError, match="classes"):
+        fit_minibatch(SquaredExponential(), np.zeros((2, 2)), [(np.zeros((2, 2)), np.zeros(2))], size=2)
