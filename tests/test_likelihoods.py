@@ -13,6 +13,9 @@ from scipy.special import expit, gammaln, log_ndtr, ndtr
 from pepcore.likelihoods import Gaussian, Likelihood, Logit, Poisson, Probit, StudentT
 from pepcore.quadrature import quadrature_log_moment
 
+# QUADPACK, where it is asked for the last digit
+pytestmark = pytest.mark.filterwarnings("ignore:The occurrence of roundoff", "ignore:The maximum number of subdivisions")
+
 ALPHAS = [0.0, 1e-6, 0.1, 0.5, 1.0]
 POSITIONS = np.array([-40.0, -12.0, -5.0, -2.0, -0.3, 0.0, 1.0, 3.0, 8.0, 40.0])  # of the mean, in standard deviations
 
@@ -122,7 +125,6 @@ def test_single_numbers_are_answered_as_arrays_are(alpha):
             assert all(np.ndim(value) == 0 for value in one)
 
 
-@pytest.mark.filterwarnings("ignore:The occurrence of roundoff")  # QUADPACK, at a variance of 1e-6
 @pytest.mark.parametrize("alpha", ALPHAS)
 @pytest.mark.parametrize("variance", [1e-6, 1e-2, 1.0, 10.0])
 def test_probit_moments_far_into_the_tails(alpha, variance):
