@@ -30,7 +30,7 @@ class DecoupledPosterior(NamedTuple):
     Attributes
     ----------
     bases : Bases
-    process : Process, mean(x) = a(x)ᵀw + k_γ(x)ᵀg and covariance k − aᵀa' + aᵀV a'
+    process : Process, mean(x) = a(x)ᵀw + k_γ(x)ᵀg and covariance k − aᵀa' + aᵀV a'; a tuple for several latent functions
     """
 
     bases: Bases
@@ -38,11 +38,15 @@ class DecoupledPosterior(NamedTuple):
 
     @one_blas_thread
     def predict(self, Xs):
-        """Mean (S,) and variance (S,) of the latent f at Xs (S, D)."""
-        return marginals(self.bases, self.process, self._check(Xs))
+        """Mean and variance of the latent f at Xs (S, D): (S,) each, or (S, C) for C latent functions."""
+        Xs = self._check(Xs)
+        if isinstance(self.process, tuple):
+            moments = [marginals(self.bases, process, Xs) for process in self.process]
+            return tuple(np.stack(part, axis=1) for part in zip(*moments, strict=True))
+        return marginals(self.bases, self.process, Xs)
 
     def predict_full(self, Xs):
-        """Mean (S,) and covariance (S, S) of the latent f at Xs (S, D)."""
+        """Mean (S,) and covariance (S, S) of the latent f at Xs (S, D); for one latent function only."""
         Xs = self._check(Xs)
         A, _, K_gamma = located(self.bases, Xs)
         mean = self.process.w @ A + self.process.g @ K_gamma
@@ -63,7 +67,7 @@ class DecoupledFit:
         (M, D), "gamma" (G, D) and the likelihood's own; each with the others held still
     posterior : DecoupledPosterior
     likelihood : the likelihood
-    parameters : Hybrid, Orthogonal or Decoupled, as in `pepcore.decoupled_bases`
+    parameters : Hybrid, Orthogonal or Decoupled, as in `pepcore.decoupled_bases`; a tuple of them for several classes
     history : (steps,) the bound as estimated before each step
     message : str, how the iteration ended
     """
@@ -81,7 +85,7 @@ class DecoupledFit:
         return self.posterior.bases
 
     def predict(self, Xs, noise=False):
-        """Mean (S,) and variance (S,) of the latent f at Xs (S, D); if `noise`, what the likelihood predicts of y."""
+        """Mean and variance of f at Xs (S, D), as `posterior.predict`; if `noise`, what the likelihood predicts of y."""
         mean, variance = self.posterior.predict(Xs)
         return self.likelihood.predict(mean, variance) if noise else (mean, variance)
 
@@ -117,7 +121,7 @@ def infer(
     gamma : (G, D) points of the mean alone, or None for none; in the basis "decoupled" all points of the mean
     X : (N, D)
     y : (N,)
-    likelihood : an object as in `pepcore.likelihoods`
+    likelihood : an object as in `pepcore.likelihoods`, or `RobustMax` for labels 0 ... C − 1
     basis : "coupled" (without gamma), "hybrid", "orthogonal" or "decoupled"
     natural : bool
         Natural gradients for the coupled part of q; if False, Adam moves all parameters. "decoupled" allows only False.
@@ -162,7 +166,7 @@ def infer(
     steps, batch = check_count(steps, "steps"), check_count(batch, "batch") if batch is not None else len(X)
     columns = check_count(columns, "columns") if columns is not None else None
     kind, bases = PARAMETRISATIONS[basis], Bases.build(kernel, beta, gamma, jitter)
-    parameters = kind.prior(bases) if start is None else _check_start(start, kind, bases)
+    parameters = _start(kind, bases, getattr(likelihood, "classes", None), start)
     learner = Learner(bases, parameters, X, y, likelihood, natural, gamma_rule, optimise, rate, jitter)
     rng, history, message = np.random.default_rng(seed), [], f"{steps} steps"
     try:
@@ -179,7 +183,8 @@ def infer(
 
 
 def _posterior(learner):
-    return DecoupledPosterior(learner.bases, learner.parameters.process(learner.bases))
+    processes = tuple(output.process(learner.bases) for output in learner.outputs)
+    return DecoupledPosterior(learner.bases, processes if learner.several else processes[0])
 
 
 def _fit(learner, X, y, history, message):
@@ -219,6 +224,17 @@ def _check_settings(kernel, basis, natural, step, gamma_rule, rate, optimise):
     unknown = [name for name in ([optimise] if isinstance(optimise, str) else optimise) if name not in LEARNABLE]
     if isinstance(optimise, str) or unknown:
         raise ValueError(f"optimise = {optimise!r} must be a tuple of names out of {', '.join(map(repr, LEARNABLE))}")
+
+
+def _start(kind, bases, classes, start):
+    """The parameters to start from, a tuple of them for a likelihood of several latent functions."""
+    if classes is None:
+        return kind.prior(bases) if start is None else _check_start(start, kind, bases)
+    if start is None:
+        return tuple(kind.prior(bases) for _ in range(classes))
+    if not isinstance(start, tuple) or len(start) != classes:
+        raise ValueError(f"start must be a tuple of {classes} parameters, one for each class; fit.parameters is one")
+    return tuple(_check_start(part, kind, bases) for part in start)
 
 
 def _check_start(start, kind, bases):

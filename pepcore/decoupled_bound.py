@@ -9,28 +9,30 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pepcore.decoupled_bases import PulledBack
 from pepcore.features import row_blocks
 from pepcore.gaussian import multiply_lower, solve_lower
 
 
 class DataTerm(NamedTuple):
-    """Σ_n E[log p] and its derivatives, each datum counted `weight` times."""
+    """Derivatives of Σ_n E[log p] for one latent function, each datum counted `weight` times."""
 
-    value: float
     dw: np.ndarray  # (M,), A d1
     dg: np.ndarray  # (G,), K_γx d1
     curvature: np.ndarray  # (M, M), A diag(d2) Aᵀ, twice the derivative in V
-    hyper: dict  # derivatives in the kernel's parameters, "points" (G + M, D) and the likelihood's own; or empty
 
 
 class Bound(NamedTuple):
-    """The ELBO, its derivatives, and what the natural gradients need besides."""
+    """The ELBO, its derivatives, and what the natural gradients need besides; tuples for several latent functions."""
 
     value: float
     gradient: dict  # over the parametrisation's fields; also kernel, "gamma", "beta", likelihood if asked for
     data: DataTerm
     process: object
+
+    @property
+    def outputs(self):
+        """process and data as tuples, one entry for each latent function."""
+        return (self.process, self.data) if isinstance(self.process, tuple) else ((self.process,), (self.data,))
 
 
 class StoredRows:
@@ -70,26 +72,46 @@ def _marginals(process, A, h, K_gamma):
     return process.w @ A + process.g @ K_gamma, h + np.einsum("mb,mb->b", A, VA), VA
 
 
-def data_term(bases, process, X, y, likelihood, weight=1.0, stored=None, hyper=False):
-    """One pass over rows X (N, D), y (N,): see `DataTerm`.
+def data_terms(bases, processes, X, y, likelihood, weight=1.0, stored=None, hyper=False):
+    """One pass over rows X (N, D), y (N,), for C latent functions that share the bases.
 
-    `stored` is a callable rows -> (A, h, K_γx) as `StoredRows`; None computes them from X.
+    Parameters
+    ----------
+    processes : tuple of C Process
+    stored : callable rows -> (A, h, K_γx) as `StoredRows`; None computes them from X
+    hyper : bool
+
+    Returns
+    -------
+    float, Σ_n E[log p];  tuple of C DataTerm;  dict of derivatives in the kernel's parameters, "points" (G + M, D) and the
+    likelihood's own at fixed L and processes, empty unless `hyper`
     """
     M, G = len(bases.beta), len(bases.gamma)
-    value, dw, dg, curvature = 0.0, np.zeros(M), np.zeros(G), np.zeros((M, M))
-    total = _HyperGradient(bases, process, likelihood) if hyper else None
+    value, terms = 0.0, tuple(DataTerm(np.zeros(M), np.zeros(G), np.zeros((M, M))) for _ in processes)
+    total = _HyperGradient(bases, processes, likelihood) if hyper else None
     for rows in row_blocks(len(X), M + G):
         A, h, K_gamma = stored(rows) if stored else located(bases, X[rows])
-        mean, variance, VA = _marginals(process, A, h, K_gamma)
-        l, d1, d2 = likelihood.log_moment(y[rows], mean, variance, 0.0)
+        mean, variance, VA = (
+            np.stack(part) for part in zip(*(_marginals(q, A, h, K_gamma) for q in processes), strict=True)
+        )
+        l, d1, d2 = _log_moment(likelihood, y[rows], mean, variance)
         d1, d2 = weight * d1, weight * d2
         value += weight * l.sum()
-        dw += A @ d1
-        dg += K_gamma @ d1
-        curvature += _weighted_gram(A, d2)
+        for term, slope, bend in zip(terms, d1, d2, strict=True):
+            term.dw[:] += A @ slope
+            term.dg[:] += K_gamma @ slope
+            term.curvature[:] += _weighted_gram(A, bend)
         if hyper:
-            total.add(X[rows], y[rows], mean, variance, VA - A, d1, d2, weight)
-    return DataTerm(float(value), dw, dg, curvature, total.gradient if hyper else {})
+            total.add(X[rows], y[rows], mean, variance, [part - A for part in VA], d1, d2, weight)
+    return float(value), terms, total.gradient if hyper else {}
+
+
+def _log_moment(likelihood, y, mean, variance):
+    """E[log p] (B,) and its derivatives (C, B) in means (C, B); a likelihood of one latent function knows no axis C."""
+    if len(mean) > 1:
+        return likelihood.log_moment(y, mean, variance, 0.0)
+    l, d1, d2 = likelihood.log_moment(y, mean[0], variance[0], 0.0)
+    return l, d1[None], d2[None]
 
 
 def _weighted_gram(A, weights):
@@ -103,22 +125,23 @@ def _weighted_gram(A, weights):
 class _HyperGradient:
     """Derivatives of the data term in the kernel and the points, through K(points, x) and k(x, x) at fixed L, w, g, V."""
 
-    def __init__(self, bases, process, likelihood):
-        self.bases, self.likelihood = bases, likelihood
-        self.slope = np.concatenate([process.g, solve_lower(bases.L, process.w, transposed=True)])
-        self.gradient = {}
+    def __init__(self, bases, processes, likelihood):
+        self.bases, self.likelihood, self.gradient = bases, likelihood, {}
+        slopes = [np.concatenate([q.g, solve_lower(bases.L, q.w, transposed=True)]) for q in processes]
+        self.slopes = np.stack(slopes, axis=1)  # (G + M, C)
 
     def add(self, X, y, mean, variance, excess, d1, d2, weight):
         """A block of rows, with `excess` = (V − I)A: dF/dA at fixed k(x, x) is w d1ᵀ + (V − I) A diag(d2), K_βx = L A."""
         kernel, G = self.bases.kernel, len(self.bases.gamma)
-        excess *= d2
-        dK = np.multiply.outer(d1, self.slope).T
-        dK[G:] += multiply_lower(self.bases.L_inverse, np.asfortranarray(excess), transposed=True)
+        dK = (d1.T @ self.slopes.T).T
+        bent = sum(part * bend for part, bend in zip(excess, d2, strict=True))
+        dK[G:] += multiply_lower(self.bases.L_inverse, np.asfortranarray(bent), transposed=True)
         dkernel, dpoints = kernel.vjp(self.bases.points, X, dK)
         accumulate(self.gradient, dkernel | {"points": dpoints})
-        accumulate(self.gradient, kernel.diagonal_vjp(X, 0.5 * d2))
-        own = self.likelihood.parameter_gradient(y, mean, variance, 0.0)
-        accumulate(self.gradient, {key: weight * float(np.sum(part)) for key, part in own.items()})
+        accumulate(self.gradient, kernel.diagonal_vjp(X, 0.5 * d2.sum(axis=0)))
+        if self.likelihood.parameters:
+            own = self.likelihood.parameter_gradient(y, mean[0], variance[0], 0.0)
+            accumulate(self.gradient, {key: weight * float(np.sum(part)) for key, part in own.items()})
 
 
 def kl_divergence(bases, process, columns=None):
@@ -148,58 +171,75 @@ def bound(bases, parameters, X, y, likelihood, weight=1.0, columns=None, stored=
     Parameters
     ----------
     bases : Bases
-    parameters : Hybrid, Orthogonal or Decoupled
+    parameters : Hybrid, Orthogonal or Decoupled; a tuple of C of them for a likelihood of C latent functions
     weight : float, number of all data over N for an estimate without bias from a mini-batch
     columns : as in `kl_divergence`
-    stored : as in `data_term`
+    stored : as in `data_terms`
     hyper : bool, whether to take derivatives in the kernel's parameters, gamma, beta and the likelihood's parameters too
 
     Returns
     -------
-    Bound; its gradient is in natural units and holds the parametrisation's own fields still when the kernel changes
+    Bound; its gradient is in natural units and holds the parametrisation's own fields still when the kernel changes. For a
+    tuple the derivatives in the fields are stacked, those in the rest are sums.
 
     Source: salimbeni2018 eq. (4) and appendix A.
     """
-    process = parameters.process(bases)
-    data = data_term(bases, process, X, y, likelihood, weight, stored, hyper)
-    w, g = process.w, process.g
-    projected, product = bases.project(g), bases.gamma_product(g, columns)
-    dw = data.dw - w - projected
-    dg = data.dg - bases.project_transposed(w) - product
-    dV = 0.5 * (data.curvature - np.eye(len(w)))  # but for ½ log|V|
-    pulled = parameters.pull_back(bases, process, dw, dg, dV)
-    gradient = pulled.parameters
-    if hyper:
-        gradient = gradient | _hyper_gradient(bases, process, data, pulled, columns)
-    return Bound(data.value - _kl_divergence(process, projected, product), gradient, data, process)
+    outputs = parameters if isinstance(parameters, tuple) else (parameters,)
+    processes = tuple(output.process(bases) for output in outputs)
+    value, terms, shared = data_terms(bases, processes, X, y, likelihood, weight, stored, hyper)
+    gradient = _HyperTotal(bases, columns, shared) if hyper else None
+    fields = []
+    for output, process, data in zip(outputs, processes, terms, strict=True):
+        projected, product = bases.project(process.g), bases.gamma_product(process.g, columns)
+        value -= _kl_divergence(process, projected, product)
+        dw = data.dw - process.w - projected
+        dg = data.dg - bases.project_transposed(process.w) - product
+        dV = 0.5 * (data.curvature - np.eye(len(dw)))  # but for ½ log|V|
+        pulled = output.pull_back(bases, process, dw, dg, dV)
+        fields.append(pulled.parameters)
+        if hyper:
+            gradient.add(process, data, pulled, projected)
+    if isinstance(parameters, tuple):
+        own = {name: np.stack([part[name] for part in fields]) for name in fields[0]}
+        return Bound(value, own | (gradient.result() if hyper else {}), terms, processes)
+    return Bound(value, fields[0] | (gradient.result() if hyper else {}), terms[0], processes[0])
 
 
-def _hyper_gradient(bases, process, data, pulled: PulledBack, columns):
-    """What the data term says through K(points, x), and through L, K_βγ and K_γ the rest."""
-    kernel, beta, gamma, L, g = bases.kernel, bases.beta, bases.gamma, bases.L, process.g
-    gradient, G = dict(data.hyper), len(gamma)
-    dpoints = gradient.pop("points")
-    dgamma, dbeta = dpoints[:G].copy(), dpoints[G:].copy()
+class _HyperTotal:
+    """What the data terms say through K(points, x), and through L, K_βγ and K_γ the rest, summed over latent functions."""
 
-    # dF/dA_γ = u gᵀ: from w through the parametrisation, and from −wᵀA_γg in the KL divergence
-    u = pulled.u - process.w
-    S = pulled.S + np.outer(process.w, data.dw) - data.curvature + process.V @ data.curvature
-    S += np.outer(u, bases.project(g))
-    dK_beta = _cholesky_pull_back(bases.L_inverse, S)
-    dkernel, half = kernel.vjp(beta, beta, dK_beta)
-    accumulate(gradient, dkernel)
-    dbeta += 2 * half
-    share = bases.basis.jitter * np.trace(dK_beta) / len(beta)
-    accumulate(gradient, kernel.diagonal_vjp(beta, np.full(len(beta), share)))
+    def __init__(self, bases, columns, shared):
+        self.bases, self.columns, self.gradient = bases, columns, dict(shared)
+        self.points = self.gradient.pop("points")
+        self.S = np.zeros_like(bases.L)
+        self.dK_cross, self.gammas = np.zeros((len(bases.beta), len(bases.gamma))), []
 
-    if G:
-        dK_cross = np.outer(solve_lower(L, u, transposed=True), g)
-        dkernel, part = kernel.vjp(beta, gamma, dK_cross)
+    def add(self, process, data, pulled, projected):
+        # dF/dA_γ = u gᵀ: from w through the parametrisation, and from −wᵀA_γg in the KL divergence
+        u = pulled.u - process.w
+        self.S += pulled.S + np.outer(process.w, data.dw) - data.curvature + process.V @ data.curvature
+        self.S += np.outer(u, projected)
+        self.dK_cross += np.outer(solve_lower(self.bases.L, u, transposed=True), process.g)
+        self.gammas.append(process.g)
+
+    def result(self):
+        """dict over the kernel's and the likelihood's parameters, "gamma" (G, D) and "beta" (M, D)."""
+        bases, gradient = self.bases, self.gradient
+        kernel, beta, gamma, G = bases.kernel, bases.beta, bases.gamma, len(bases.gamma)
+        dgamma, dbeta = self.points[:G].copy(), self.points[G:].copy()
+        dK_beta = _cholesky_pull_back(bases.L_inverse, self.S)
+        dkernel, half = kernel.vjp(beta, beta, dK_beta)
         accumulate(gradient, dkernel)
-        dbeta += part
-        dgamma += kernel.vjp(gamma, beta, dK_cross.T)[1]
-        dgamma += _norm_pull_back(kernel, gamma, g, columns, gradient)
-    return gradient | {"gamma": dgamma, "beta": dbeta}
+        dbeta += 2 * half
+        share = bases.basis.jitter * np.trace(dK_beta) / len(beta)
+        accumulate(gradient, kernel.diagonal_vjp(beta, np.full(len(beta), share)))
+        if G:
+            dkernel, part = kernel.vjp(beta, gamma, self.dK_cross)
+            accumulate(gradient, dkernel)
+            dbeta += part
+            dgamma += kernel.vjp(gamma, beta, self.dK_cross.T)[1]
+            dgamma += _norm_pull_back(kernel, gamma, np.stack(self.gammas), self.columns, gradient)
+        return gradient | {"gamma": dgamma, "beta": dbeta}
 
 
 def _cholesky_pull_back(L_inverse, S):
@@ -211,12 +251,12 @@ def _cholesky_pull_back(L_inverse, S):
 
 
 def _norm_pull_back(kernel, gamma, g, columns, gradient):
-    """Derivative of −½ gᵀK_γg in gamma (G, D); those in the kernel's parameters are added to `gradient`."""
+    """Derivative of −½ Σ_c g_cᵀK_γg_c in gamma (G, D), g (C, G); those in the kernel's parameters are added to `gradient`."""
     if columns is None:
-        dkernel, half = kernel.vjp(gamma, gamma, -0.5 * np.outer(g, g))
+        dkernel, half = kernel.vjp(gamma, gamma, -0.5 * g.T @ g)
         accumulate(gradient, dkernel)
         return 2 * half
-    dK = -0.5 * len(gamma) / len(columns) * np.outer(g, g[columns])
+    dK = -0.5 * len(gamma) / len(columns) * g.T @ g[:, columns]
     dkernel, dgamma = kernel.vjp(gamma, gamma[columns], dK)
     accumulate(gradient, dkernel)
     np.add.at(dgamma, columns, kernel.vjp(gamma[columns], gamma, dK.T)[1])

@@ -43,56 +43,76 @@ class Learner:
                 f"the bound has become {now.value}: the steps are too long. Take a shorter `step`, gamma_rule='adam', or "
                 "a smaller `rate`."
             )
-        by_adam = dict(vars(self.parameters))
-        moved = {}
+        gradients, moved = [now.gradient], [{}]
+        if self.several:
+            gradients = [
+                {name: now.gradient[name][c] for name in vars(self.parameters[0])} for c in range(len(now.data))
+            ]
+            moved = [{} for _ in gradients]
+        by_adam = [dict(vars(output)) for output in self.outputs]
         if self.natural:
-            moved = self._natural(now, length)
+            every = zip(self.outputs, *now.outputs, gradients, strict=True)
+            moved = [self._natural(*output, length) for output in every]
             gamma_too = self.gamma_rule == "adam" and len(self.bases.gamma) > 0
-            by_adam = {"a_gamma": self.parameters.a_gamma} if gamma_too else {}
-        moved |= self._adam(by_adam, now.gradient)
-        self.parameters = type(self.parameters)(**moved)
+            by_adam = [{"a_gamma": output.a_gamma} if gamma_too else {} for output in self.outputs]
+        kinds = [type(output) for output in self.outputs]
+        after = self._adam(by_adam, gradients, now.gradient)
+        outputs = tuple(kind(**(one | other)) for kind, one, other in zip(kinds, moved, after, strict=True))
+        self.parameters = outputs if self.several else outputs[0]
         return now.value
+
+    @property
+    def several(self):
+        """Whether there are several latent functions."""
+        return isinstance(self.parameters, tuple)
+
+    @property
+    def outputs(self):
+        """The parameters of every latent function, a tuple."""
+        return self.parameters if self.several else (self.parameters,)
 
     def _stored(self, rows):
         if self.stored is None or rows is None:
             return self.stored
         return lambda block: self.stored(rows[block])
 
-    def _natural(self, now, length):
+    def _natural(self, output, process, data, gradient, length):
         """The fields of the parameters after a natural step, the coupled part given a_γ, halved until q is proper."""
-        kind, tried = type(self.parameters), length
+        kind, tried = type(output), length
         while True:
             try:
-                process = coupled_step(self.bases, now.process, now.data, tried)
+                after = coupled_step(self.bases, process, data, tried)
                 break
             except NotPositiveDefiniteError:
                 tried *= 0.5
                 if tried < SHORTEST * length:
                     raise
-        moved = dict(vars(kind.from_process(self.bases, process)))
+        moved = dict(vars(kind.from_process(self.bases, after)))
         if self.gamma_rule != "adam" and len(self.bases.gamma):
             direction = {"diagonal": diagonal_direction, "exact": exact_direction}[self.gamma_rule]
-            moved["a_gamma"] = moved["a_gamma"] + length * direction(self.bases, now.gradient["a_gamma"])
+            moved["a_gamma"] = moved["a_gamma"] + length * direction(self.bases, gradient["a_gamma"])
         return moved
 
-    def _adam(self, by_adam, gradient):
-        """The fields in `by_adam` after a step of Adam; kernel, points and likelihood move in the same step."""
-        parts = [packed(value) for value in by_adam.values()]
-        slopes = [packed(gradient[name]) for name in by_adam]
+    def _adam(self, by_adam, gradients, shared):
+        """The fields in the dicts `by_adam` after a step of Adam; kernel, points and likelihood move in the same step."""
+        fields = [(c, name, value) for c, part in enumerate(by_adam) for name, value in part.items()]
+        parts = [packed(value) for _, _, value in fields]
+        slopes = [packed(gradients[c][name]) for c, name, _ in fields]
         coordinates = Coordinates((*self.learn, "Z"), self.spread) if self.hyper else None
         if self.hyper:
             values = {"kernel": self.bases.kernel, "likelihood": self.likelihood, "Z": self.bases.points}
-            held = np.vstack([self.moves[name] * gradient[name] for name in ("gamma", "beta")])
+            held = np.vstack([self.moves[name] * shared[name] for name in ("gamma", "beta")])
             parts.append(coordinates.pack(values))
-            slopes.append(coordinates.pack_gradient(values, gradient | {"Z": held}))
+            slopes.append(coordinates.pack_gradient(values, shared | {"Z": held}))
+        moved = [{} for _ in by_adam]
         if not parts:
-            return {}
+            return moved
         if self.adam is None:
             self.adam = _Adam(np.concatenate(parts), self.rate)
-        point, moved = self.adam.ascend(np.concatenate(slopes)), {}
-        for name, value in by_adam.items():
+        point = self.adam.ascend(np.concatenate(slopes))
+        for c, name, value in fields:
             size = len(packed(value))
-            moved[name], point = unpacked(point[:size], value), point[size:]
+            moved[c][name], point = unpacked(point[:size], value), point[size:]
         if self.hyper:
             values, G = coordinates.unpack(point, values), len(self.bases.gamma)
             self.likelihood = values["likelihood"]
