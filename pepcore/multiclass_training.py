@@ -8,6 +8,7 @@ import numpy as np
 from pepcore import multiclass, multiclass_inference, multiclass_sep
 from pepcore.kernels import SquaredExponential
 from pepcore.minibatch import _Adam
+from pepcore.multiclass_bound import Bound, BoundParameters
 from pepcore.multiclass_factors import Joint, Pairwise
 from pepcore.multiclass_maps import ClassMaps
 from pepcore.multiclass_model import check_epsilon, check_labels, check_model, check_power, check_step
@@ -17,7 +18,7 @@ from pepcore.starts import choose_pseudo_inputs, spread_of
 from pepcore.threads import one_blas_thread
 from pepcore.validation import check_count, check_inputs, check_positive, check_targets
 
-UPDATES, OPTIMISERS = ("outer", "inner", "inner-exact"), ("lbfgs", "adaptive", "adam")
+UPDATES, OPTIMISERS = ("outer", "inner", "inner-exact", "joint"), ("lbfgs", "adaptive", "adam")
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,9 +83,10 @@ def fit(
     Z : "kmeans", "subset" (random rows), or (M, D), or C such arrays
     shared : bool, whether classes share one kernel and Z where kernels is None and Z a word; else they start alike
     optimise : which of "kernels", "Z", "noise" to learn
-    update : "outer", "inner" or "inner-exact"
+    update : "outer", "inner", "inner-exact" or "joint"
         Let the sites converge before every gradient; or move them once, and take the gradient as if they had converged,
-        or that with the sites held still.
+        or that with the sites held still. "joint" is for "vi" only: posterior and parameters are one optimisation, and
+        the fit has no sites.
     optimiser : "lbfgs" (with "outer" only), "adaptive" or "adam"
         The adaptive step has a rate for each parameter, 2 % larger while the gradient keeps its sign, half when not.
     iterations : int, of the optimiser
@@ -124,7 +126,10 @@ def fit(
         "max_sweeps": max_sweeps,
         "tolerance": tolerance,
     }
-    if update == "outer":
+    if update == "joint":
+        parameters, objective = BoundParameters(tuple(optimise), spread_of(X)), Bound(X, y, C, epsilon, jitter)
+        values = objective.start(values)
+    elif update == "outer":
         objective = _Outer(X, y, options)
     else:
         objective = _Inner(X, y, C, alpha, method, epsilon, update == "inner-exact", step, jitter)
@@ -232,8 +237,12 @@ def _check_choices(method, update, optimiser, optimise):
     for name, value, known in (("update", update, UPDATES), ("optimiser", optimiser, OPTIMISERS)):
         if value not in known:
             raise ValueError(f"{name} = {value!r} is unknown; choose one of {', '.join(map(repr, known))}")
-    if optimiser == "lbfgs" and update != "outer":
-        raise ValueError('optimiser = "lbfgs" needs update = "outer": a line search must find the same value again')
+    if optimiser == "lbfgs" and update not in ("outer", "joint"):
+        raise ValueError(
+            'optimiser = "lbfgs" needs update = "outer" or "joint": a line search must find the same value again'
+        )
+    if update == "joint" and method != "vi":
+        raise ValueError(f'update = "joint" maximises the bound of method = "vi"; got it with {method!r}')
     if update == "inner-exact" and method == "sep":
         raise ValueError(
             'for method = "sep" the inner gradient is already that with the sites held still; give update = "inner"'

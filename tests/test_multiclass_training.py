@@ -6,6 +6,7 @@ from test_multiclass import problem
 
 from pepcore import multiclass
 from pepcore.kernels import SquaredExponential
+from pepcore.multiclass_bound import Bound, BoundParameters
 from pepcore.multiclass_minibatch import fit_minibatch
 from pepcore.multiclass_steps import Adaptive, Parameters
 from pepcore.multiclass_training import fit
@@ -20,9 +21,11 @@ def start_evidence(X, y, method):
 
 COMBINATIONS = [("ep", "outer", "lbfgs"), ("ep", "outer", "adam"), ("ep", "inner", "adaptive"), ("ep", "inner-exact", "adam"),
                 ("sep", "inner", "adaptive"), ("sep", "outer", "adam"), ("gfitc", "outer", "lbfgs"), ("gfitc", "inner", "adam"),
-                ("vi", "outer", "adam")]
+                ("vi", "outer", "adam"),
+                ("vi", "joint", "lbfgs")]
 
 
+@pytest.mark.filterwarnings("ignore:EP has not converged")  # VI sweeps may be slow; that they climb is what is tested
 @pytest.mark.parametrize(("method", "update", "optimiser"), COMBINATIONS)
 def test_every_combination_climbs(method, update, optimiser):
     _, _, X, y, _ = problem(N=40)
@@ -78,6 +81,25 @@ def test_the_adaptive_step_grows_by_two_percent_and_halves_when_the_sign_changes
     assert np.array_equal(climber.ascend(np.array([np.nan, 1.0])), before)
 
 
+def test_the_bounds_gradient_is_that_of_differences_and_its_optimum_is_that_of_natural_gradients():
+    kernels, Z, X, y, noise = problem()
+    bound, values = Bound(X, y, 3, 1e-3, 1e-6), {"kernels": tuple(kernels), "Z": tuple(Z), "noise": noise}
+    parameters, values = BoundParameters(("kernels", "Z", "noise"), np.array([0.7, 1.3])), bound.start(values)
+    rng = np.random.default_rng(0)
+    point = parameters.pack(values) + 0.1 * rng.standard_normal(len(parameters.pack(values)))
+    direction, moved = rng.standard_normal(len(point)), parameters.unpack(point, values)
+    assert parameters.pack(moved) == pytest.approx(point, abs=1e-14)
+    up, down = (bound(parameters.unpack(point + t * direction, values))[0] for t in (1e-5, -1e-5))
+    slope = parameters.pack_gradient(moved, bound(moved)[1]) @ direction
+    assert slope == pytest.approx((up - down) / 2e-5, rel=1e-6, abs=1e-4)
+
+    sites = multiclass.infer(kernels, Z, X, y, method="vi", noise=noise)
+    optimum = tuple((p.whitened()[0], np.linalg.cholesky(p.whitened()[1])) for p in sites.posteriors)
+    value, gradient = bound(values | {"q": optimum})
+    assert value == pytest.approx(sites.log_evidence, abs=1e-8)
+    assert all(np.abs(part).max() < 1e-5 for pair in gradient["q"] for part in pair)
+
+
 # --- mini-batches ----------------------------------------------------------------------------------------------------
 
 
@@ -107,6 +129,7 @@ def test_small_batches_come_near_full_stochastic_ep_with_a_small_step(alpha):
     assert errors[1] < 0.3 * errors[0]
 
 
+@pytest.mark.filterwarnings("ignore:EP has not converged")  # VI sweeps may be slow; that they climb is what is tested
 @pytest.mark.parametrize("method", ["ep", "sep", "gfitc", "vi"])
 def test_learning_on_batches_raises_the_evidence_of_all_data(method):
     _, Z, X, y, _ = problem(N=200, M=8)
@@ -164,6 +187,7 @@ def test_a_step_can_be_watched():
     ({"optimiser": "sgd"}, "unknown"),
     ({"optimiser": "lbfgs", "update": "inner"}, "outer"),
     ({"method": "sep", "update": "inner-exact"}, "sites held still"),
+    ({"method": "ep", "update": "joint"}, "joint"),
     ({"optimise": ("kernel",)}, "optimise"),
     ({"iterations": 0}, "iterations"),
     ({"rate": -1.0}, "positive"),
