@@ -68,7 +68,7 @@ def marginals(bases, process, X):
 
 
 def _marginals(process, A, h, K_gamma):
-    VA = process.V @ A
+    VA = (A.T @ process.V).T  # in Fortran order, as A
     return process.w @ A + process.g @ K_gamma, h + np.einsum("mb,mb->b", A, VA), VA
 
 
@@ -91,9 +91,8 @@ def data_terms(bases, processes, X, y, likelihood, weight=1.0, stored=None, hype
     total = _HyperGradient(bases, processes, likelihood) if hyper else None
     for rows in row_blocks(len(X), M + G):
         A, h, K_gamma = stored(rows) if stored else located(bases, X[rows])
-        mean, variance, VA = (
-            np.stack(part) for part in zip(*(_marginals(q, A, h, K_gamma) for q in processes), strict=True)
-        )
+        means, variances, VA = zip(*(_marginals(process, A, h, K_gamma) for process in processes), strict=True)
+        mean, variance = np.stack(means), np.stack(variances)
         l, d1, d2 = _log_moment(likelihood, y[rows], mean, variance)
         d1, d2 = weight * d1, weight * d2
         value += weight * l.sum()
@@ -102,7 +101,9 @@ def data_terms(bases, processes, X, y, likelihood, weight=1.0, stored=None, hype
             term.dg[:] += K_gamma @ slope
             term.curvature[:] += _weighted_gram(A, bend)
         if hyper:
-            total.add(X[rows], y[rows], mean, variance, [part - A for part in VA], d1, d2, weight)
+            for part in VA:
+                part -= A
+            total.add(X[rows], y[rows], mean, variance, VA, d1, d2, weight)
     return float(value), terms, total.gradient if hyper else {}
 
 
@@ -134,8 +135,10 @@ class _HyperGradient:
         """A block of rows, with `excess` = (V − I)A: dF/dA at fixed k(x, x) is w d1ᵀ + (V − I) A diag(d2), K_βx = L A."""
         kernel, G = self.bases.kernel, len(self.bases.gamma)
         dK = (d1.T @ self.slopes.T).T
-        bent = sum(part * bend for part, bend in zip(excess, d2, strict=True))
-        dK[G:] += multiply_lower(self.bases.L_inverse, np.asfortranarray(bent), transposed=True)
+        bent = excess[0] * d2[0]
+        for part, bend in zip(excess[1:], d2[1:], strict=True):
+            bent += part * bend
+        dK[G:] += multiply_lower(self.bases.L_inverse, bent, transposed=True)
         dkernel, dpoints = kernel.vjp(self.bases.points, X, dK)
         accumulate(self.gradient, dkernel | {"points": dpoints})
         accumulate(self.gradient, kernel.diagonal_vjp(X, 0.5 * d2.sum(axis=0)))
