@@ -8,7 +8,7 @@ from pepcore.decoupled_bases import Bases
 from pepcore.decoupled_bound import StoredRows, bound
 from pepcore.decoupled_natural import coupled_step, diagonal_direction, exact_direction
 from pepcore.gaussian import NotPositiveDefiniteError
-from pepcore.minibatch import STREAM_ELEMENTS, _Adam
+from pepcore.minibatch import STREAM_ELEMENTS, Adam
 from pepcore.parameters import Coordinates
 from pepcore.starts import spread_of
 
@@ -108,7 +108,7 @@ class Learner:
         if not parts:
             return moved
         if self.adam is None:
-            self.adam = _Adam(np.concatenate(parts), self.rate)
+            self.adam = Adam(np.concatenate(parts), self.rate)
         point = self.adam.ascend(np.concatenate(slopes))
         for c, name, value in fields:
             size = len(packed(value))

@@ -105,7 +105,7 @@ class _Learner:
     def __init__(self, X, y, alpha, values, coordinates, rate, step, jitter):
         self.X, self.y, self.alpha, self.values, self.coordinates = X, y, alpha, values, coordinates
         self.step, self.jitter, self.history = step, jitter, []
-        self.adam = _Adam(coordinates.pack(values), rate) if coordinates.learn else None
+        self.adam = Adam(coordinates.pack(values), rate) if coordinates.learn else None
         self.tau, self.nu = np.zeros(len(X)), np.zeros(len(X))
         self.precision, self.shift = None, None
 
@@ -171,7 +171,7 @@ class _Learner:
         )
 
 
-class _Adam:
+class Adam:
     """Adam, for going uphill, with the usual averages over 10 and 1000 steps."""
 
     def __init__(self, start, rate):
