@@ -1,10 +1,11 @@
 """Power expectation propagation for sparse Gaussian processes, in NumPy and SciPy.
 
 `features` turns a kernel and M pseudo-inputs into features A (M, N) and residual variances h (N,); everything else
-works on those. Begin with `power_ep.regression`, `exact.infer` or `training.fit`.
+works on those. Begin with `power_ep.regression`, `exact.infer` or `training.fit`. `from pepcore import decoupled` and
+`from pepcore import multiclass` load what not everybody needs.
 """
 
-from pepcore import datasets, decoupled, exact, fixed_basis, metrics, online, power_ep, training
+from pepcore import datasets, exact, fixed_basis, metrics, online, power_ep, training
 from pepcore.interdomain import Blurred
 from pepcore.kernels import Matern52, SquaredExponential, Sum
 from pepcore.likelihoods import Gaussian, Logit, Poisson, Probit, StudentT
@@ -21,7 +22,6 @@ __all__ = [
     "StudentT",
     "Sum",
     "datasets",
-    "decoupled",
     "exact",
     "fixed_basis",
     "metrics",

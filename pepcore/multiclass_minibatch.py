@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from pepcore import multiclass, multiclass_inference, multiclass_sep
-from pepcore.minibatch import _Adam
+from pepcore.minibatch import Adam
 from pepcore.multiclass_factors import Joint, Pairwise
 from pepcore.multiclass_maps import ClassMaps, solve_posteriors
 from pepcore.multiclass_model import check_epsilon, check_labels, check_model, check_power, check_step
@@ -145,7 +145,7 @@ class _Learner:
     def __init__(self, N, C, values, alpha, epsilon, method, parameters, rate, step, jitter):
         self.N, self.C, self.values, self.alpha, self.epsilon, self.method = N, C, values, alpha, epsilon, method
         self.parameters, self.step, self.jitter, self.history = parameters, step, jitter, []
-        self.adam = _Adam(parameters.pack(values), rate) if rate and parameters.learn else None
+        self.adam = Adam(parameters.pack(values), rate) if rate and parameters.learn else None
 
     def maps(self, X, stream=False):
         return ClassMaps.build(self.values["kernels"], self.values["Z"], self.C, X, self.jitter, stream)

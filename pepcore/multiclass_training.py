@@ -7,7 +7,7 @@ import numpy as np
 
 from pepcore import multiclass, multiclass_inference, multiclass_sep
 from pepcore.kernels import SquaredExponential
-from pepcore.minibatch import _Adam
+from pepcore.minibatch import Adam
 from pepcore.multiclass_bound import Bound, BoundParameters
 from pepcore.multiclass_factors import Joint, Pairwise
 from pepcore.multiclass_maps import ClassMaps
@@ -136,7 +136,7 @@ def fit(
     if optimiser == "lbfgs":
         values, message = lbfgs(objective, parameters, values, iterations, callback)
     else:
-        climber = _Adam if optimiser == "adam" else Adaptive
+        climber = Adam if optimiser == "adam" else Adaptive
         values, message = climb(
             objective, parameters, values, climber(parameters.pack(values), rate), iterations, callback
         )
