@@ -4,15 +4,11 @@ l_α(m, v) = (1/α) log E[p(y|f)^α] under f ~ N(m, v), with the limit E[log p] 
 m: that is all that Power EP needs, for every α in [0, 1]. A new likelihood derives from `Likelihood` and writes
 `derivatives` and `predict`; its moments then come from quadrature.
 
-==========  ===================  =========================================
-likelihood  targets              log p(y|f), up to a constant
-==========  ===================  =========================================
-Gaussian    real                 −(y − f)²/(2 noise)
-StudentT    real, with outliers  −½ (ν + 1) log(1 + (y − f)²/(ν scale²))
-Probit      −1, +1               log Φ(y f)
-Logit       −1, +1               −log(1 + exp(−y f))
-Poisson     0, 1, 2, ...         y f − exp(f)
-==========  ===================  =========================================
+* `Gaussian`: real y, log p(y|f) = −(y − f)²/(2 noise) up to a constant;
+* `StudentT`: real y with outliers, −½ (ν + 1) log(1 + (y − f)²/(ν scale²));
+* `Probit`: y in {−1, +1}, log Φ(y f);
+* `Logit`: y in {−1, +1}, −log(1 + exp(−y f));
+* `Poisson`: counts y, y f − exp(f).
 """
 
 from dataclasses import dataclass, replace
