@@ -40,7 +40,7 @@ def safe_cholesky(K, scale=1.0, jitter=0.0, name="matrix"):
         )
     while True:
         shifted = np.array(K, order="F")
-        shifted[np.diag_indices_from(shifted)] += jitter * scale
+        shifted.flat[:: len(K) + 1] += jitter * scale  # the diagonal
         L, failed = lapack.dpotrf(shifted, lower=1, clean=1, overwrite_a=1)
         if not failed:
             return L, jitter

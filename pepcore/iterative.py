@@ -147,9 +147,9 @@ def natural_parameters(features, sites):
     precision, shift = np.zeros((M, M), order="F"), np.zeros(M)
     for rows, A, _ in features.blocks():
         tau = sites.tau[rows]
-        if np.any(tau > 0):
+        if tau.max() > 0:
             precision = blas.dsyrk(1.0, A * np.sqrt(np.maximum(tau, 0.0)), beta=1.0, c=precision, lower=1, overwrite_c=1)
-        if np.any(tau < 0):
+        if tau.min() < 0:
             precision = blas.dsyrk(
                 -1.0, A * np.sqrt(np.maximum(-tau, 0.0)), beta=1.0, c=precision, lower=1, overwrite_c=1
             )
@@ -164,7 +164,8 @@ def solve_posterior(precision, shift, concave):
     If `concave`, precision is a sum of non-negative terms and a failure can only be rounding, which a jitter mends;
     otherwise it means that there is no posterior, and ImproperCavityError is raised.
     """
-    precision = precision + np.eye(len(shift))
+    precision = np.array(precision, order="F")
+    precision.flat[:: len(shift) + 1] += 1
     if concave:
         C, _ = safe_cholesky(precision, name="I + A diag(tau) A'")
     else:

@@ -79,7 +79,7 @@ def cavity(mean, variance, sites, alpha):
     Source: bui2017 eqs (19) and (123); :eq:`ep-cavity`, :eq:`pep-cavity`.
     """
     kept = 1 - alpha * sites.tau * variance
-    if not np.all(kept > 0):
+    if not np.min(kept) > 0:
         n = int(np.argmin(kept))
         raise ImproperCavityError(
             f"{int(np.sum(~(kept > 0)))} of {len(kept)} cavities have no positive variance, the worst at datum {n} "
@@ -112,7 +112,9 @@ def target(cavity_mean, cavity_variance, d1, d2, alpha):
 
 def move(sites, goal, variance):
     """How far each site is from its goal, in units that do not depend on those of f: (2, N), (τ* − τ) s and (ν* − ν) √s."""
-    return np.stack([(goal.tau - sites.tau) * variance, (goal.nu - sites.nu) * np.sqrt(variance)])
+    way = np.empty((2, len(variance)))
+    way[0], way[1] = (goal.tau - sites.tau) * variance, (goal.nu - sites.nu) * np.sqrt(variance)
+    return way
 
 
 def site_energy(mean, variance, sites, alpha):
