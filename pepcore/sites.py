@@ -112,7 +112,7 @@ def target(cavity_mean, cavity_variance, d1, d2, alpha):
 
 def move(sites, goal, variance):
     """How far each site is from its goal, in units that do not depend on those of f: (2, N), (τ* − τ) s and (ν* − ν) √s."""
-    way = np.empty((2, len(variance)))
+    way = np.empty((2, *np.shape(variance)))
     way[0], way[1] = (goal.tau - sites.tau) * variance, (goal.nu - sites.nu) * np.sqrt(variance)
     return way
 
