@@ -53,7 +53,7 @@ def run_sweeps(evaluate, propose, start, step, tolerance, max_sweeps):
         converged = change <= tolerance and _steady(history, tolerance)
         if converged or sweep == max_sweeps or step < SMALLEST_STEP:
             break
-        state, step = _advance(state, propose, evaluate, step, largest)
+        state, step = _advance(state, change, propose, evaluate, step, largest)
     if not converged:
         warnings.warn(
             f"EP has not converged after {sweep} sweeps (change {change:.2g}, tolerance {tolerance:.2g}, "
@@ -77,7 +77,7 @@ def parallel(state, step):
     return state.sites.toward(state.target, step)
 
 
-def _advance(state, propose, evaluate, step, largest):
+def _advance(state, change, propose, evaluate, step, largest):
     """The state after one sweep and the step for the next; a sweep to an improper cavity is retried at half step."""
     while step >= SMALLEST_STEP:
         try:
@@ -85,12 +85,12 @@ def _advance(state, propose, evaluate, step, largest):
         except ImproperCavityError:
             step /= 2
             continue
-        return new, _next_step(state, new, step, largest)
+        turned = np.vdot(new.move, state.move) < 0
+        return new, _next_step(_change(new) / change, turned, step, largest)
     return state, step
 
 
-def _next_step(state, new, step, largest):
-    shrinkage, turned = _change(new) / _change(state), np.vdot(new.move, state.move) < 0
+def _next_step(shrinkage, turned, step, largest):
     if shrinkage > 1:
         return max(0.5 * step, min(step, PATIENT_STEP))
     if turned and shrinkage > TURNING:
