@@ -9,7 +9,8 @@ from functools import partial
 import numpy as np
 
 from pepcore.likelihoods import Probit
-from pepcore.quadrature import CHUNK, _windows
+from pepcore.quadrature import CHUNK
+from pepcore.windows import concave_window
 
 SPACING = 0.9  # of nodes, in units of the narrowest feature that the product can have: error exp(−2π²/0.9²) = 3e-11
 REACH = 8.0  # a rival more than so many of its deviations below the window is beaten throughout, to 1e-15
@@ -83,7 +84,7 @@ def _grid(own_mean, own_variance, centre, spread):
 
     index, one = np.arange(len(own_mean)), np.ones(len(own_mean))
     with np.errstate(over="ignore", invalid="ignore"):  # the search turns back where p underflows
-        below, above, _, _ = _windows(0.0, log_product, index, own_mean, own_variance, one)
+        below, above, _, _ = concave_window(0.0, log_product, index, own_mean, own_variance, one)
     # a product of Gaussian-shaped factors is no narrower than the product of the Gaussians; others are flat in the window
     bending = centre + REACH * spread > below
     precision = 1 / own_variance + np.where(bending, spread**-2.0, 0.0).sum(axis=0)
