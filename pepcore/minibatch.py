@@ -5,9 +5,10 @@ from functools import partial
 import numpy as np
 
 from pepcore import iterative
-from pepcore.features import feature_map
+from pepcore.features import Basis, feature_map
 from pepcore.fit import Model
 from pepcore.parameters import Coordinates
+from pepcore.posterior import Posterior
 from pepcore.sites import ImproperCavityError, Sites
 from pepcore.starts import choose_pseudo_inputs, default_kernel, spread_of
 from pepcore.threads import one_blas_thread
@@ -34,6 +35,7 @@ def fit_minibatch(
     max_sweeps=50,
     seed=0,
     progress=False,
+    at_step=None,
 ):
     """Learn kernel, pseudo-inputs and likelihood without waiting for Power EP to converge.
 
@@ -61,6 +63,8 @@ def fit_minibatch(
     seed : int, for the choice of Z and the order of the data
     progress : bool
         Show a bar. Ctrl-C ends the learning and returns what has been learnt so far in any case.
+    at_step : callable (number, posterior), called after each step
+        `posterior()` makes the Posterior of that moment, without inference on all data.
 
     Returns
     -------
@@ -94,6 +98,8 @@ def fit_minibatch(
             learner.renew()
             for rows in batches:
                 learner.learn(rows)
+                if at_step is not None:
+                    at_step(len(learner.history), learner.posterior)
     except KeyboardInterrupt:
         message = "interrupted; what was learnt so far is kept"
     return learner.model(message, max_sweeps)
@@ -149,6 +155,11 @@ class _Learner:
         likelihood = self.values["likelihood"]
         return iterative.local_moments(features, self.y[rows], likelihood, self.alpha, sites, mean, C, weight)
 
+    def posterior(self):
+        """What all sites make of the prior now, on the features as they are now."""
+        basis = Basis.build(self.values["kernel"], self.values["Z"], self.jitter)
+        return Posterior(basis, *iterative.solve_posterior(self.precision, self.shift, concave=False))
+
     def _features(self, rows, stream=False):
         return feature_map(self.values["kernel"], self.values["Z"], self.X[rows], self.jitter, stream)
 
@@ -182,10 +193,17 @@ class Adam:
         """The point after one step; a gradient that is not finite leaves it where it was."""
         if np.all(np.isfinite(gradient)):
             self.steps += 1
-            self.mean = 0.9 * self.mean + 0.1 * gradient
-            self.square = 0.999 * self.square + 0.001 * gradient**2
-            mean, square = self.mean / (1 - 0.9**self.steps), self.square / (1 - 0.999**self.steps)
-            self.point = self.point + self.rate * mean / (np.sqrt(square) + 1e-8)
+            # written over in place: many pseudo-inputs in many dimensions make these vectors long
+            self.mean *= 0.9
+            self.mean += 0.1 * gradient
+            self.square *= 0.999
+            self.square += 0.001 * gradient**2
+            move = np.sqrt(self.square)
+            move *= 1 / np.sqrt(1 - 0.999**self.steps)
+            move += 1e-8
+            np.divide(self.mean, move, out=move)
+            move *= self.rate / (1 - 0.9**self.steps)
+            self.point = self.point + move
         return self.point
 
 

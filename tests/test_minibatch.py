@@ -7,6 +7,7 @@ from pepcore import power_ep, training
 from pepcore.interdomain import Blurred
 from pepcore.kernels import SquaredExponential
 from pepcore.likelihoods import Poisson, Probit, StudentT
+from pepcore.minibatch import Adam
 from pepcore.parameters import Coordinates
 
 KERNEL = SquaredExponential(2.0, [1.0, 1.0])
@@ -84,6 +85,47 @@ def test_the_same_seed_gives_the_same_model():
     one, two = (training.fit_minibatch(None, X, y, Probit(), M=5, epochs=2, batch=20, seed=3) for _ in range(2))
     np.testing.assert_array_equal(one.Z, two.Z)
     np.testing.assert_array_equal(one.history, two.history)
+
+
+def test_what_is_looked_at_on_the_way_is_the_posterior_of_that_moment():
+    X, _, y = problem(N=120)
+    seen = {}
+
+    def look(number, posterior):
+        if number in (1, 8):
+            seen[number] = posterior().predict(X)
+
+    options = {"Z": X[:6].copy(), "batch": 30, "seed": 1}
+    training.fit_minibatch(KERNEL, X, y, Probit(), epochs=2, at_step=look, **options)
+    assert list(seen) == [1, 8]
+    assert np.abs(seen[1][0] - seen[8][0]).max() > 0.1
+    still = {}
+    settled = training.fit_minibatch(
+        KERNEL,
+        X,
+        y,
+        Probit(),
+        epochs=40,
+        rate=0.0,
+        at_step=lambda number, posterior: still.update(last=posterior().predict(X)),
+        **options,
+    )
+    for mine, theirs in zip(still["last"], settled.fit.posterior.predict(X), strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-5, atol=1e-8)
+
+
+def test_adam_takes_the_steps_of_its_formula():
+    rng = np.random.default_rng(0)
+    adam, gradients = Adam(np.zeros(3), 0.1), rng.normal(size=(5, 3))
+    mean, square, point = np.zeros(3), np.zeros(3), np.zeros(3)
+    for t, gradient in enumerate(gradients, start=1):
+        mean, square = 0.9 * mean + 0.1 * gradient, 0.999 * square + 0.001 * gradient**2
+        point = point + 0.1 * (mean / (1 - 0.9**t)) / (np.sqrt(square / (1 - 0.999**t)) + 1e-8)
+        before = adam.point
+        np.testing.assert_allclose(adam.ascend(gradient), point, rtol=1e-12)
+        assert before is not adam.point
+    np.testing.assert_array_equal(adam.ascend(np.array([1.0, np.nan, 0.0])), adam.point)
+    np.testing.assert_allclose(adam.point, point)
 
 
 def test_an_interrupt_keeps_what_was_learnt():
