@@ -38,14 +38,18 @@ def prepare():
         datasets.load(data)
 
 
-def compute(data, split, M, alpha):
-    """One run: learn on the training part, measure on the test part."""
+def compute(data, split, M, alpha, max_evaluations=MAX_EVALUATIONS, perturbation=0.0):
+    """One run: learn on the training part, measure on the test part.
+
+    `perturbation` changes the training inputs by that fraction, at random, to see what becomes of rounding errors.
+    """
     X, y, X_test, y_test = standardised(data, split)
+    X = X * (1 + perturbation * np.random.default_rng(0).standard_normal(X.shape))
     infer = partial(power_ep.infer, tolerance=TOLERANCE, max_sweeps=MAX_SWEEPS)
     with warnings.catch_warnings(record=True) as unconverged:
         warnings.simplefilter("always", RuntimeWarning)         # counted, not shown
         model = training.fit(None, X, y, M=M, alpha=alpha, method=infer, likelihood=Probit(),
-                             max_evaluations=MAX_EVALUATIONS, seed=split)
+                             max_evaluations=max_evaluations, seed=split)
     probability = model.predict(X_test, noise=True)
     return {"error_rate": metrics.error_rate(y_test, probability), "nll": metrics.nll_binary(y_test, probability),
             "log_evidence": model.fit.log_evidence, "variance": model.kernel.variance, "evaluations": model.evaluations,
