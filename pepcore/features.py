@@ -5,6 +5,7 @@ variance h(x) = k(x, x) − |a(x)|². Inference sees only A and h; this module t
 into derivatives with respect to the kernel and Z. Everything runs over blocks of data that fit the processor's cache.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from pepcore.gaussian import inverse_lower, multiply_lower, safe_cholesky, solve_lower
 
 BLOCK_ELEMENTS = 2**17  # 1 MiB of float64: an M x block array stays in the second-level cache
+KEPT_ELEMENTS = 2**20  # numbers in A up to which what the kernel computed is kept for its derivatives
 
 
 def row_blocks(n_rows, n_columns):
@@ -46,8 +48,19 @@ class Basis:
     def build(cls, kernel, Z, jitter=1e-6):
         """Factorise K_uu for pseudo-inputs Z (M, D); the jitter grows tenfold after a failure (see `safe_cholesky`)."""
         uu, _ = _pseudo_kernels(kernel)
-        L, used = safe_cholesky(uu(Z), scale=uu.diagonal(Z).mean(), jitter=jitter, name="K_uu")
-        return cls(kernel, Z, L, used)
+        return cls._factorised(kernel, Z, jitter, uu(Z))
+
+    @classmethod
+    def build_with_vjp(cls, kernel, Z, jitter=1e-6):
+        """The same, and the derivatives through K_uu as `value_and_vjp` of the kernel gives them."""
+        uu, _ = _pseudo_kernels(kernel)
+        K_uu, vjp = uu.value_and_vjp(Z)
+        return cls._factorised(kernel, Z, jitter, K_uu), vjp
+
+    @classmethod
+    def _factorised(cls, kernel, Z, jitter, K_uu):
+        scale = _pseudo_kernels(kernel)[0].diagonal(Z).mean()
+        return cls(kernel, Z, *safe_cholesky(K_uu, scale=scale, jitter=jitter, name="K_uu"))
 
     def features(self, X):
         """Features A (M, N) and residual variances h (N,) >= 0 of inputs X (N, D).
@@ -59,20 +72,27 @@ class Basis:
         A = np.empty((len(X), len(self.Z))).T
         h = np.empty(len(X))
         for rows in row_blocks(len(X), len(self.Z)):
-            A[:, rows], h[rows] = self._block(X[rows])
+            _, uf = _pseudo_kernels(self.kernel)
+            A[:, rows], h[rows] = self._from_covariance(X[rows], uf(X[rows], self.Z).T)
         return A, h
 
-    def _block(self, X):
+    def features_with_vjp(self, X):
+        """The same for rows that fit the cache, and the derivatives through K_fu as `value_and_vjp` gives them."""
         _, uf = _pseudo_kernels(self.kernel)
-        A = solve_lower(self.L, uf(X, self.Z).T)
+        K_fu, vjp = uf.value_and_vjp(X, self.Z)
+        return *self._from_covariance(X, np.array(K_fu.T, order="F")), vjp
+
+    def _from_covariance(self, X, K_uf):
+        A = solve_lower(self.L, K_uf)
         # h >= 0 up to rounding: it is a Schur complement of the prior covariance of (u, f(x))
-        h = np.maximum(self.kernel.diagonal(X) - np.einsum("mn,mn->n", A, A), 0.0)
-        return A, h
+        return A, np.maximum(self.kernel.diagonal(X) - np.einsum("mn,mn->n", A, A), 0.0)
 
 
 @dataclass(frozen=True, eq=False)
 class Features:
     """The features of the training inputs: stored, or recomputed block by block where memory is short.
+
+    For few data the derivatives through the kernel are stored with them, for each block of rows: see `value_and_vjp`.
 
     Attributes
     ----------
@@ -80,12 +100,16 @@ class Features:
     X : (N, D)
     A : (M, N), or None when streaming
     h : (N,), or None when streaming
+    vjp_uu : derivatives through K_uu
+    vjps : tuple of derivatives through K_fu, one a block, or None where they are computed when asked for
     """
 
     basis: Basis
     X: np.ndarray
     A: np.ndarray | None
     h: np.ndarray | None
+    vjp_uu: Callable
+    vjps: tuple | None
 
     def blocks(self):
         """Yield (rows, A[:, rows], h[rows]) over all data."""
@@ -94,6 +118,17 @@ class Features:
                 yield rows, *self.basis.features(self.X[rows])
             else:
                 yield rows, self.A[:, rows], self.h[rows]
+
+    def blocks_with_vjp(self):
+        """Yield (rows, A[:, rows], h[rows], derivatives through K_fu of these rows) over all data."""
+        _, uf = _pseudo_kernels(self.basis.kernel)
+        for number, rows in enumerate(row_blocks(len(self.X), len(self.basis.Z))):
+            X = self.X[rows]
+            if self.A is None:
+                yield rows, *self.basis.features_with_vjp(X)
+            else:
+                vjp = self.vjps[number] if self.vjps is not None else uf.value_and_vjp(X, self.basis.Z)[1]
+                yield rows, self.A[:, rows], self.h[rows], vjp
 
 
 def feature_map(kernel, Z, X, jitter=1e-6, stream=False):
@@ -114,9 +149,16 @@ def feature_map(kernel, Z, X, jitter=1e-6, stream=False):
 
     Source: :eq:`gp-feature-map`.
     """
-    basis = Basis.build(kernel, Z, jitter)
-    A, h = (None, None) if stream else basis.features(X)
-    return Features(basis, X, A, h)
+    basis, vjp_uu = Basis.build_with_vjp(kernel, Z, jitter)
+    if stream:
+        return Features(basis, X, None, None, vjp_uu, None)
+    if len(X) * len(Z) > KEPT_ELEMENTS:
+        return Features(basis, X, *basis.features(X), vjp_uu, None)
+    A, h, vjps = np.empty((len(X), len(Z))).T, np.empty(len(X)), []
+    for rows in row_blocks(len(X), len(Z)):
+        A[:, rows], h[rows], vjp = basis.features_with_vjp(X[rows])
+        vjps.append(vjp)
+    return Features(basis, X, A, h, vjp_uu, tuple(vjps))
 
 
 def pull_back(features, dA, dh):
@@ -161,23 +203,23 @@ def pull_back_blocks(features, derivatives):
     """
     basis, X = features.basis, features.X
     kernel, Z, L_inverse = basis.kernel, basis.Z, inverse_lower(basis.L)
-    uu, uf = _pseudo_kernels(kernel)
+    uu, _ = _pseudo_kernels(kernel)
     gradient = {key: np.zeros_like(value, dtype=float) for key, value in kernel.parameters.items()}
     dZ = np.zeros_like(Z)
     S = np.zeros((len(Z), len(Z)))
 
-    for rows, A, h in features.blocks():
+    for rows, A, h, vjp in features.blocks_with_vjp():
         dA, dh = derivatives(rows, A, h)
         dA -= 2 * dh * A  # h = k(x, x) - |a|²
         S += dA @ A.T
         dK_uf = multiply_lower(L_inverse, dA, transposed=True)
-        dkernel, dZ_block = uf.vjp(Z, X[rows], dK_uf)
+        dkernel, _, dZ_block = vjp(dK_uf.T, first=False, second=True)
         dZ += dZ_block
         _accumulate(gradient, dkernel)
         _accumulate(gradient, kernel.diagonal_vjp(X[rows], dh))
 
     dK_uu = _cholesky_pull_back(basis.L, S)
-    dkernel, dZ_half = uu.vjp(Z, Z, dK_uu)
+    dkernel, dZ_half, _ = features.vjp_uu(dK_uu.T)  # symmetric; transposed it lies in the order of K_uu
     _accumulate(gradient, dkernel)
     jitter_share = basis.jitter * np.trace(dK_uu) / len(Z)
     _accumulate(gradient, uu.diagonal_vjp(Z, np.full(len(Z), jitter_share)))

@@ -4,10 +4,11 @@ Everything after the feature map is as before, so a kernel with its own `uf` and
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from pepcore.kernels import SquaredExponential
+from pepcore.kernels import SquaredExponential, vjp_of_first
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,10 +58,13 @@ class Blurred:
         """The variance of f at each row of X (N, D), as (N,)."""
         return self.kernel.diagonal(X)
 
+    def value_and_vjp(self, X, X2=None):
+        """As that of the kernel of f; the widths do not enter."""
+        return _Blur(self, 0).value_and_vjp(X, X2)
+
     def vjp(self, X, X2, dK):
         """As the `vjp` of the kernel of f; the widths do not enter."""
-        gradient, dX = self.kernel.vjp(X, X2, dK)
-        return gradient | {"widths": np.zeros_like(self.widths)[()]}, dX
+        return vjp_of_first(self, X, X2, dK)
 
     def diagonal_vjp(self, X, dk):
         """As the `diagonal_vjp` of the kernel of f; the widths do not enter."""
@@ -92,9 +96,12 @@ class _Blur:
     def diagonal(self, X):
         return self._widened(X).diagonal(X)
 
+    def value_and_vjp(self, X, X2=None):
+        K, vjp = self._widened(X).value_and_vjp(X, X2)
+        return K, _BlurVjp(self, X, vjp)
+
     def vjp(self, X, X2, dK):
-        gradient, dX = self._widened(X).vjp(X, X2, dK)
-        return self._pull_back(X, gradient), dX
+        return vjp_of_first(self, X, X2, dK)
 
     def diagonal_vjp(self, X, dk):
         return self._pull_back(X, self._widened(X).diagonal_vjp(X, dk))
@@ -131,3 +138,15 @@ class _Blur:
             "lengthscales": dlengthscales if np.ndim(own.lengthscales) else float(dlengthscales.sum()),
             "widths": dwidths if np.ndim(self.blurred.widths) else float(dwidths.sum()),
         }
+
+
+class _BlurVjp(NamedTuple):
+    """Derivatives through a `_Blur`, from those through its widened kernel."""
+
+    blur: _Blur
+    X: np.ndarray
+    widened: object
+
+    def __call__(self, dK, first=True, second=False):
+        gradient, dX, dX2 = self.widened(dK, first, second)
+        return self.blur._pull_back(self.X, gradient), dX, dX2

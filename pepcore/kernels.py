@@ -1,20 +1,21 @@
 """Kernels: values, diagonals, and their transposed derivatives (vector-Jacobian products).
 
-A kernel is any object with `parameters`, `with_parameters`, `__call__`, `diagonal`, `vjp` and `diagonal_vjp`.
-The two below are stationary, k(x, x') = variance * g(r²) with r² = Σ_d (x_d − x'_d)² / lengthscale_d².
+A kernel is any object with `parameters`, `with_parameters`, `__call__`, `diagonal`, `value_and_vjp`, `vjp` and
+`diagonal_vjp`. The two below are stationary, k(x, x') = variance * g(r²) with r² = Σ_d (x_d − x'_d)² / lengthscale_d².
 
 Pseudo-points need not be values of f. Where they are something else, the kernel has two more kernels as attributes:
 `uf(X, Z)`, the covariance of f(x) with the pseudo-point at z, and `uu(Z)`, of the pseudo-points among each other.
 """
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 
 @dataclass(frozen=True, eq=False)
 class _Stationary:
-    """variance * g(r²); a subclass gives `_value(r2)` = g and `_value_and_slope(r2)` = g, dg/dr². Both may reuse r2."""
+    """variance * g(r²), as a function of t = _scale · r²; a subclass turns t, which it may write over, into values."""
 
     variance: float = 1.0
     lengthscales: float | np.ndarray = 1.0
@@ -47,14 +48,32 @@ class _Stationary:
 
     def __call__(self, X, X2=None):
         """K(X, X2) (N, N2) for X (N, D) and X2 (N2, D); X2 = X if left out."""
-        left, right = self._scaled(X, X2)
-        g = self._value(_square_distances(left, right, same=X2 is None))
-        g *= self.variance
-        return g
+        return self._value(self._distances(*self._scaled(X, X2)))
 
     def diagonal(self, X):
         """k(x, x) for each row of X (N, D), as (N,)."""
         return np.full(len(X), self.variance)
+
+    def value_and_vjp(self, X, X2=None):
+        """K(X, X2) (N, N2), and a function that takes derivatives back through it without evaluating it again.
+
+        Parameters
+        ----------
+        X : (N, D)
+        X2 : (N2, D), or None for X
+
+        Returns
+        -------
+        K : (N, N2), to be left as it is until the function has been called
+        vjp : callable (dK (N, N2), first=True, second=False) -> derivatives of Σ dK ∘ K
+            A dict with "variance" () and "lengthscales" (D,) or (), then dX (N, D) if `first`, else None, and dX2 (N2, D) if
+            `second`, else None. It is fastest for a dK in C order.
+
+        Source: :eq:`gp-vjp`.
+        """
+        left, right = self._scaled(X, X2)
+        K, slope, factor = self._value_and_slope(self._distances(left, right))
+        return K, _StationaryVjp(self, left, right, K, slope, factor)
 
     def vjp(self, X, X2, dK):
         """Derivative of Σ dK ∘ K(X, X2): a dict over the parameters, and dX (N, D) for the first argument.
@@ -73,24 +92,7 @@ class _Stationary:
 
         Source: :eq:`gp-vjp`.
         """
-        left, right = self._scaled(X, X2)
-        # r² in the memory order of dK, so that the products below run along both
-        if dK.flags.f_contiguous:
-            g, weight = self._value_and_slope(_square_distances(right, left, same=False).T)
-        else:
-            g, weight = self._value_and_slope(_square_distances(left, right, same=False))
-        dvariance = np.einsum("nm,nm->", dK, g)
-        weight *= dK  # from here on dF/dr²
-        weight *= self.variance
-
-        rows, columns, mixed = weight.sum(axis=1), weight.sum(axis=0), weight @ right
-        # Σ w_ij (l_i − r_j)², per input dimension, without an (N, N2, D) array
-        stretch = rows @ left**2 + columns @ right**2 - 2 * (left * mixed).sum(axis=0)
-        dlengthscales = -2 * stretch / self.lengthscales
-        if np.ndim(self.lengthscales) == 0:
-            dlengthscales = float(dlengthscales.sum())
-        dX = 2 * (rows[:, None] * left - mixed) / self.lengthscales
-        return {"variance": float(dvariance), "lengthscales": dlengthscales}, dX
+        return vjp_of_first(self, X, X2, dK)
 
     def diagonal_vjp(self, X, dk):
         """Derivative of Σ dk ∘ diagonal(X) with respect to the parameters, for dk (N,)."""
@@ -98,6 +100,23 @@ class _Stationary:
 
     def __add__(self, other):
         return Sum((self,)) + other
+
+    def _distances(self, left, right):
+        """_scale · |l_i − r_j|² (N, N2) by one matrix product: _scale · [−2l, |l|², 1] · [r, 1, |r|²]."""
+        D = left.shape[1]
+        extended_left, extended_right = np.empty((len(left), D + 2)), np.empty((len(right), D + 2))
+        np.multiply(left, -2 * self._scale, out=extended_left[:, :D])
+        np.multiply(np.einsum("nd,nd->n", left, left), self._scale, out=extended_left[:, D])
+        extended_left[:, D + 1] = self._scale
+        extended_right[:, :D] = right
+        extended_right[:, D] = 1
+        np.einsum("nd,nd->n", right, right, out=extended_right[:, D + 1])
+        t = extended_left @ extended_right.T
+        # rounding can leave 1e-16 on the wrong side of 0
+        np.maximum(t, 0.0, out=t) if self._scale > 0 else np.minimum(t, 0.0, out=t)
+        if left is right:
+            np.fill_diagonal(t, 0.0)
+        return t
 
     def _scaled(self, X, X2):
         """Both inputs in units of the lengthscales and shifted alike, which k cannot see but rounding can."""
@@ -112,6 +131,36 @@ class _Stationary:
         return left, left if X2 is X else (X2 - centre) / self.lengthscales
 
 
+class _StationaryVjp(NamedTuple):
+    """Derivatives through K(X, X2), of which all that they need is kept: dK/dr² = factor * slope."""
+
+    kernel: _Stationary
+    left: np.ndarray  # (N, D), X in units of the lengthscales
+    right: np.ndarray  # (N2, D)
+    K: np.ndarray  # (N, N2)
+    slope: np.ndarray  # (N, N2), may be K
+    factor: float
+
+    def __call__(self, dK, first=True, second=False):
+        kernel, left, right, K, slope, factor = self
+        weight = dK * slope  # but for the factor, dF/dr²
+        rows, columns = weight.sum(axis=1), weight.sum(axis=0)
+        mixed = weight @ right if first or not second else None
+        mixed2 = weight.T @ left if second else None
+        # Σ w_ij (l_i − r_j)², per input dimension, without an (N, N2, D) array
+        cross = np.einsum("nd,nd->d", left, mixed) if mixed2 is None else np.einsum("nd,nd->d", right, mixed2)
+        stretch = rows @ left**2 + columns @ right**2 - 2 * cross
+        dlengthscales = -2 * factor * stretch / kernel.lengthscales
+        gradient = {
+            "variance": float((rows.sum() if slope is K else np.einsum("nm,nm->", dK, K)) / kernel.variance),
+            "lengthscales": dlengthscales if np.ndim(kernel.lengthscales) else float(dlengthscales.sum()),
+        }
+        unit = 2 * factor / kernel.lengthscales
+        dX = unit * (rows[:, None] * left - mixed) if first else None
+        dX2 = unit * (columns[:, None] * right - mixed2) if second else None
+        return gradient, dX, dX2
+
+
 class SquaredExponential(_Stationary):
     """k(x, x') = variance · exp(−r²/2),  r² = Σ_d (x_d − x'_d)² / lengthscale_d².
 
@@ -123,14 +172,16 @@ class SquaredExponential(_Stationary):
     Source: rasmussen2006 eq. (5.1); :eq:`gp-se`.
     """
 
-    @staticmethod
-    def _value(r2):
-        r2 *= -0.5
-        return np.exp(r2, out=r2)
+    _scale = -0.5
 
-    def _value_and_slope(self, r2):
-        g = self._value(r2)
-        return g, -0.5 * g
+    def _value(self, t):
+        np.exp(t, out=t)
+        t *= self.variance
+        return t
+
+    def _value_and_slope(self, t):
+        K = self._value(t)
+        return K, K, -0.5
 
 
 class Matern52(_Stationary):
@@ -144,16 +195,29 @@ class Matern52(_Stationary):
     Source: rasmussen2006 eq. (4.17); :eq:`gp-matern`.
     """
 
-    @staticmethod
-    def _value(r2):
-        s = np.sqrt(5.0 * r2)
-        return (1 + s + s**2 / 3) * np.exp(-s)
+    _scale = 5.0
 
-    @staticmethod
-    def _value_and_slope(r2):
-        s = np.sqrt(5.0 * r2)
-        decay = np.exp(-s)
-        return (1 + s + s**2 / 3) * decay, (-5 / 6) * (1 + s) * decay
+    def _value(self, t):
+        for rows in _few_rows(t):
+            self._fill(t[rows], np.sqrt(t[rows]))
+        return t
+
+    def _value_and_slope(self, t):
+        s = np.sqrt(t)
+        for rows in _few_rows(t):
+            self._fill(t[rows], s[rows])
+        return t, s, -5 / 6
+
+    def _fill(self, t, s):
+        """Write K over t = s², and (1 + s) exp(−s) · variance over s."""
+        decay = np.negative(s)
+        np.exp(decay, out=decay)
+        decay *= self.variance
+        s += 1
+        t *= 1 / 3
+        t += s
+        t *= decay
+        s *= decay
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,16 +244,23 @@ class Sum:
 
     def __call__(self, X, X2=None):
         """K(X, X2) (N, N2); X2 = X if left out."""
-        return sum(part(X, X2) for part in self.parts)
+        K = self.parts[0](X, X2)
+        for part in self.parts[1:]:
+            K += part(X, X2)
+        return K
 
     def diagonal(self, X):
         """k(x, x) for each row of X (N, D), as (N,)."""
         return sum(part.diagonal(X) for part in self.parts)
 
+    def value_and_vjp(self, X, X2=None):
+        """As `value_and_vjp` of the parts; the parameters' derivatives stand side by side, those of X add up."""
+        values, vjps = zip(*(part.value_and_vjp(X, X2) for part in self.parts), strict=True)
+        return sum(values), _SumVjp(vjps)
+
     def vjp(self, X, X2, dK):
         """As the `vjp` of the parts; the parameters' derivatives stand side by side, those of X add up."""
-        results = [part.vjp(X, X2, dK) for part in self.parts]
-        return _prefixed(gradient for gradient, _ in results), sum(dX for _, dX in results)
+        return vjp_of_first(self, X, X2, dK)
 
     def diagonal_vjp(self, X, dk):
         """As the `diagonal_vjp` of the parts, side by side."""
@@ -199,17 +270,30 @@ class Sum:
         return Sum(self.parts + (other.parts if isinstance(other, Sum) else (other,)))
 
 
+class _SumVjp(NamedTuple):
+    """The derivatives through each of the parts, one beside the other."""
+
+    parts: tuple
+
+    def __call__(self, dK, first=True, second=False):
+        gradients, dX, dX2 = zip(*(part(dK, first, second) for part in self.parts), strict=True)
+        return _prefixed(gradients), sum(dX) if first else None, sum(dX2) if second else None
+
+
 def _prefixed(gradients):
     return {f"{i}.{key}": value for i, gradient in enumerate(gradients) for key, value in gradient.items()}
 
 
-def _square_distances(left, right, same):
-    """|l_i − r_j|² (N, N2) by one matrix product: [−2l, |l|², 1] · [r, 1, |r|²]."""
-    one = np.ones((len(left), 1))
-    extended_left = np.hstack([-2 * left, (left**2).sum(axis=1, keepdims=True), one])
-    extended_right = np.hstack([right, np.ones((len(right), 1)), (right**2).sum(axis=1, keepdims=True)])
-    r2 = extended_left @ extended_right.T
-    np.maximum(r2, 0.0, out=r2)  # rounding can leave -1e-16
-    if same:
-        np.fill_diagonal(r2, 0.0)
-    return r2
+def _few_rows(t):
+    """Slices over the rows of t (N, N2) that are small enough for temporary arrays to stay in the nearest cache."""
+    step = max(1, 2**13 // max(t.shape[1], 1))
+    return [slice(start, start + step) for start in range(0, len(t), step)]
+
+
+def vjp_of_first(kernel, X, X2, dK):
+    """gradient, dX from the kernel's `value_and_vjp`, with the roles of X and X2 exchanged for a dK in Fortran order."""
+    if dK.flags.f_contiguous:
+        gradient, _, dX = kernel.value_and_vjp(X2, X)[1](dK.T, first=False, second=True)
+    else:
+        gradient, dX, _ = kernel.value_and_vjp(X, X2)[1](dK)
+    return gradient, dX

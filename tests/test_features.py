@@ -66,6 +66,25 @@ def test_streaming_yields_the_same_blocks_as_stored_features(monkeypatch):
         np.testing.assert_allclose(h, h_again, atol=1e-13)
 
 
+def test_derivatives_kept_or_computed_anew_are_the_same(monkeypatch):
+    monkeypatch.setattr(features, "BLOCK_ELEMENTS", 64 * 4)
+    rng = np.random.default_rng(0)
+    X, Z = rng.normal(size=(200, 2)), rng.normal(size=(4, 2))
+    dA, dh = rng.normal(size=(4, 200)), rng.normal(size=200)
+    kept = feature_map(KERNEL, Z, X)
+    assert len(kept.vjps) == 4
+    monkeypatch.setattr(features, "KEPT_ELEMENTS", 0)
+    anew = feature_map(KERNEL, Z, X)
+    assert anew.vjps is None
+    np.testing.assert_array_equal(kept.A, anew.A)
+    np.testing.assert_array_equal(kept.h, anew.h)
+    expected = pull_back(anew, dA, dh)
+    for other in (kept, feature_map(KERNEL, Z, X, stream=True)):
+        gradient = pull_back(other, dA, dh)
+        for key in expected:
+            np.testing.assert_allclose(gradient[key], expected[key], rtol=1e-12)
+
+
 def test_jitter_grows_for_duplicate_pseudo_inputs_and_is_reported():
     Z = np.zeros((3, 2))
     basis = Basis.build(SquaredExponential(1.0, 1.0), Z, jitter=0.0)

@@ -74,6 +74,37 @@ def test_vjp_agrees_with_central_differences(kernel, seed, fortran):
 
 
 @each_kernel
+@pytest.mark.parametrize("second", [False, True])
+def test_derivatives_of_a_value_agree_with_central_differences_for_both_arguments(kernel, second):
+    rng = np.random.default_rng(1)
+    X, X2, dK = rng.normal(size=(4, 2)), rng.normal(size=(3, 2)), rng.normal(size=(4, 3))
+    K, vjp = kernel.value_and_vjp(X, X2)
+    np.testing.assert_array_equal(K, kernel(X, X2))
+    gradient, dX, dX2 = vjp(dK, first=not second, second=second)
+    expected = kernel.vjp(X, X2, dK)[0]
+    for key in expected:
+        np.testing.assert_allclose(gradient[key], expected[key], atol=1e-13)
+    if second:
+        assert dX is None
+        np.testing.assert_allclose(dX2, central_differences(lambda Y: (dK * kernel(X, Y)).sum(), X2), atol=2e-8)
+    else:
+        assert dX2 is None
+        np.testing.assert_allclose(dX, central_differences(lambda Y: (dK * kernel(Y, X2)).sum(), X), atol=2e-8)
+
+
+@each_kernel
+def test_a_value_and_its_derivatives_can_be_had_of_one_set_of_inputs(kernel):
+    rng = np.random.default_rng(2)
+    X, dK = rng.normal(size=(40, 2)), rng.normal(size=(40, 40))
+    K, vjp = kernel.value_and_vjp(X)
+    np.testing.assert_array_equal(np.diag(K), kernel.diagonal(X))
+    np.testing.assert_allclose(K, kernel(X, X.copy()), atol=1e-13)
+    _, dX, dX2 = vjp(dK, first=True, second=True)
+    both = central_differences(lambda Y: (dK * kernel(Y)).sum(), X)
+    np.testing.assert_allclose(dX + dX2, both, atol=1e-7)
+
+
+@each_kernel
 def test_diagonal_vjp_agrees_with_central_differences(kernel):
     rng = np.random.default_rng(0)
     X, dk = rng.normal(size=(5, 2)), rng.normal(size=5)
