@@ -21,6 +21,7 @@ MAX_EVALUATIONS = 500
 TRAIN = 500
 UNFINISHED = "the runs take about two hours of one core, and more are added as they finish"
 METRICS = {"nlml": "NLML", "smse": "SMSE", "smll": "SMLL"}
+STATED = range(6)       # what the book draws and judges: the data sets of which no run is missing
 TARGETS = Path(__file__).parent / "results" / "bui_fig3_targets.npy"
 
 
@@ -57,6 +58,11 @@ def targets():
     return np.load(TARGETS)
 
 
+def stated(results):
+    """The rows of the data sets in `STATED`."""
+    return results[results["data"].isin(STATED)]
+
+
 def curves(results, metric):
     """The mean over data sets, one row per M, one column per power."""
     sparse = results[results["method"] == "sparse"]
@@ -79,6 +85,21 @@ def draw(fig, results):
         ax.minorticks_off()
         style.label(ax, x="M", title=title)
     style.alpha_colourbar(fig, fig.axes)
+
+
+def draw_traces(fig, results, alpha):
+    """One thin line per data set and their mean, at one power (bui2017 figures 11 to 13); the full GP's mean dashed."""
+    sparse = results[results["method"] == "sparse"]
+    for ax, (metric, title) in zip(fig.subplots(1, 3), METRICS.items()):
+        traces = sparse[sparse["alpha"] == alpha].pivot(index="M", columns="data", values=metric)
+        ax.plot(traces.index, traces, color=style.alpha_colour(alpha), lw=0.8, alpha=0.6)
+        ax.plot(traces.index, traces.mean(axis=1), color=style.alpha_colour(alpha), lw=3)
+        ax.axhline(full_gp(results, metric), color=style.colours["exact"], ls="--", lw=1.5)
+        low, high = sparse[metric].min(), sparse[metric].max()
+        ax.set(xscale="log", ylim=(low - 0.03 * (high - low), high + 0.03 * (high - low)))
+        ax.set_xticks([5, 50, 500], ["5", "50", "500"])
+        ax.minorticks_off()
+        style.label(ax, x="M", title=title)
 
 
 FIGURES = {"fig3": (draw, (7, 3.1))}

@@ -30,9 +30,7 @@ def results(study_id):
 @cache
 def toy_study():
     """The rows of the data sets of which no run is missing: means over data sets must not mix different ones."""
-    table = results("bui_fig3")
-    runs_of_a_set = sum(inputs["data"] == 0 for inputs in bui_fig3.grid())
-    return table[table.groupby("data")["data"].transform("size") == runs_of_a_set]
+    return bui_fig3.stated(results("bui_fig3"))
 
 
 def toy_powers_that_reach_the_full_gp(metric, within):
@@ -118,8 +116,8 @@ def smll_above_training(N):
 
 @cache
 def losses(metric):
-    """One row per (data, split, M), one column per power."""
-    return uci_regression.table(results("uci_regression"), metric)
+    """One row per (data, split, M), one column per power, of the part of the grid of which no run is missing."""
+    return uci_regression.table(uci_regression.stated(results("uci_regression")), metric)
 
 
 def wins(metric, first, second):

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.ticker import LogLocator
 
-from figures import style
+from figures import significance, style
 from pepcore import datasets, metrics, training
 
 SMALL = ("boston", "concrete", "energy", "yacht", "wine_red")
@@ -18,9 +18,14 @@ ALPHAS = (0.0, 0.05, 0.2, 0.4, 0.5, 0.6, 0.8, 1.0)
 SIZES = (5, 10, 20, 50, 100, 200)
 SPLITS = {"small": range(20), "large": range(5)}
 MAX_EVALUATIONS = 500
+TEST_FRACTION = 0.1
 OUTPUTS = ("smse", "smll", "log_evidence", "noise", "jitter", "evaluations", "converged")
 UNFINISHED = "the runs take about ten hours of one core, and more are added as they finish"
 METRICS = {"smse": "SMSE", "smll": "SMLL"}
+NAMES = {0.0: "VFE", 0.5: "α = 0.5", 1.0: "EP"}
+PAIRS = [(0.5, 0.0), (1.0, 0.0), (0.5, 1.0)]       # the comparisons of bui2017 figures 4A and 14 to 16
+# What the book draws and judges: the blocks of the grid of which no run is missing, as (data sets, splits, sizes).
+STATED = ((SMALL, range(16), SIZES[:-1]),)
 
 
 def grid():
@@ -44,7 +49,12 @@ def compute(data, split, M, alpha, max_evaluations=MAX_EVALUATIONS, perturbation
     """
     X, y, X_test, y_test = standardised(data, split)
     y = y * (1 + perturbation * np.random.default_rng(0).standard_normal(len(y)))
-    model = training.fit(None, X, y, M=M, alpha=alpha, max_evaluations=max_evaluations, seed=split)
+    return score(X, y, X_test, y_test, M, alpha, max_evaluations, seed=split)
+
+
+def score(X, y, X_test, y_test, M, alpha, max_evaluations, seed):
+    """Learn on X (N, D), y (N,) and measure on the test part, both standardised as by `standardised`."""
+    model = training.fit(None, X, y, M=M, alpha=alpha, max_evaluations=max_evaluations, seed=seed)
     mean, variance = model.predict(X_test, noise=True)
     return {"smse": metrics.smse(y_test, mean, y), "smll": metrics.smll(y_test, mean, variance, y),
             "log_evidence": model.fit.log_evidence, "noise": model.noise, "jitter": model.fit.jitter,
@@ -59,6 +69,13 @@ def standardised(data, split):
     X, X_test = datasets.standardise(X, dataset.X[test])
     y, y_test = datasets.standardise(y, dataset.y[test])
     return X, y, X_test, y_test
+
+
+def stated(results):
+    """The rows of the blocks in `STATED`."""
+    inside = [results["data"].isin(sets) & results["split"].isin(splits) & results["M"].isin(sizes)
+              for sets, splits, sizes in STATED]
+    return results[np.any(inside, axis=0)]
 
 
 def table(results, metric):
@@ -79,15 +96,45 @@ def ranks(results, metric):
     return pd.Series(metrics.average_ranks(wide.to_numpy()), index=wide.columns)
 
 
+def regret(results, metric):
+    """What each power loses against the best one: rows (data, M), columns powers.
+
+    Of the mean over splits; the SMSE in per cent of the best power's, the SMLL in nats.
+    """
+    mean = table(results, metric).groupby(level=["data", "M"]).mean()
+    best = mean.min(axis=1)
+    return 100 * (mean.div(best, axis=0) - 1) if metric == "smse" else mean.sub(best, axis=0)
+
+
+def margins(results, metric, first, second):
+    """By how much `first` beats `second` in each (data, split, M): log SMSE ratio, or SMLL in nats; positive is a win."""
+    wide = table(results, metric)
+    return np.log(wide[second] / wide[first]) if metric == "smse" else wide[second] - wide[first]
+
+
+def tests(results, metric, first, second):
+    """Is the mean margin of `first` over `second` more than chance, for each (data, M)?
+
+    Returns
+    -------
+    DataFrame with index (data, M) and columns margin (mean over splits), p (of the corrected paired t-test) and holm
+    (the same, adjusted for all rows of this table)
+    """
+    margin = margins(results, metric, first, second).groupby(level=["data", "M"])
+    p = margin.apply(lambda part: significance.corrected_t_test(part, np.zeros(len(part)), TEST_FRACTION))
+    return pd.DataFrame({"margin": margin.mean(), "p": p, "holm": significance.holm(p)})
+
+
 def draw_pairs(fig, results):
-    """Every run of one power against the same run of another (bui2017 figure 4A); below the line the y-axis wins."""
-    pairs = [(0.5, 0.0), (1.0, 0.0), (0.5, 1.0)]
-    names = {0.0: "VFE", 0.5: "α = 0.5", 1.0: "EP"}
+    """Every run of one power against the same run of another (bui2017 figure 4A); below the line the y-axis wins.
+
+    The inset is the histogram of the differences, x minus y, the outer twentieths left out.
+    """
     axes = fig.subplots(2, 3)
     present = [data for data in DATA if data in set(results["data"])]
     for row, (metric, title) in zip(axes, METRICS.items()):
         wide = table(results, metric)
-        for ax, (upper, lower) in zip(row, pairs):
+        for ax, (upper, lower) in zip(row, PAIRS):
             low, high = wide[[upper, lower]].min().min(), wide[[upper, lower]].max().max()
             ax.plot([low, high], [low, high], color=style.colours["grid"], lw=1.5)
             for data, colour in zip(present, [*style.CYCLE, style.INK]):
@@ -95,19 +142,32 @@ def draw_pairs(fig, results):
                 ax.plot(part[lower], part[upper], ".", ms=4, color=colour, label=data)
             if metric == "smse":
                 ax.set(xscale="log", yscale="log")
+            corner = (0.58, 0.06) if upper == 1.0 else (0.06, 0.64)      # where the cloud is not
+            draw_margins(ax.inset_axes([*corner, 0.4, 0.3]), margins(results, metric, upper, lower))
             ax.set_title(f"{wins(results, metric, upper, lower):.0f} % below", fontsize=11.5)
-            style.label(ax, x=f"{title}, {names[lower]}", y=f"{names[upper]}")
+            style.label(ax, x=f"{title}, {NAMES[lower]}", y=f"{NAMES[upper]}")
     fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=min(len(present), 4),
                markerscale=2.5, handletextpad=0.1)
 
 
+def draw_margins(ax, margin):
+    """Histogram of the margins, wins in red and losses in blue as in the original; the outer twentieths left out."""
+    reach = np.quantile(np.abs(margin), 0.9)
+    for side, colour in ((margin[margin > 0], style.colours["ep"]), (margin[margin <= 0], style.colours["vfe"])):
+        ax.hist(side, np.linspace(-reach, reach, 21), color=colour)
+    ax.axvline(0, color=style.INK, lw=0.8)
+    ax.set(xticks=[], yticks=[], facecolor="none")
+    ax.spines["left"].set_visible(False)
+
+
 def draw_ranks(fig, results):
-    """The average rank of every power (bui2017 figure 4B)."""
+    """The average rank of every power with its 95 % interval over splits (bui2017 figure 4B)."""
     for ax, (metric, title) in zip(fig.subplots(1, 2, sharey=True), METRICS.items()):
-        rank = ranks(results, metric)
+        rank = pd.DataFrame(significance.average_ranks(table(results, metric)), index=["value", "low", "high"]).T
         places = np.arange(len(rank))
-        ax.bar(places, rank, color=style.alpha_colour(rank.index.to_numpy()))
-        ax.set_xticks(places, [f"{alpha:g}" for alpha in rank.index])
+        ax.bar(places, rank["value"], color=style.alpha_colour(rank.index.to_numpy()))
+        ax.vlines(places, rank["low"], rank["high"], color=style.INK, lw=1.5)
+        ax.set_xticks(places, [f"{alpha:g}" for alpha in rank.index], fontsize=11)
         style.label(ax, x="power α", title=title)
     fig.axes[0].set_ylabel("average rank (1 is best)")
 
