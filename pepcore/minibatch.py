@@ -94,12 +94,13 @@ def fit_minibatch(
     learner = _Learner(X, y, alpha, values, coordinates, rate, step, jitter)
     message = f"{epochs} epochs"
     try:
+        number = 0
         for batches in _epochs(len(X), batch, epochs, rng, progress):
             learner.renew()
-            for rows in batches:
+            for number, rows in enumerate(batches, start=number + 1):
                 learner.learn(rows)
                 if at_step is not None:
-                    at_step(len(learner.history), learner.posterior)
+                    at_step(number, learner.posterior)
     except KeyboardInterrupt:
         message = "interrupted; what was learnt so far is kept"
     return learner.model(message, max_sweeps)
@@ -124,29 +125,32 @@ class _Learner:
         """One batch: its sites move, then the parameters."""
         features, weight = self._features(rows), len(self.X) / len(rows)
         try:
-            self._move_sites(features, rows, weight)
+            state = self._move_sites(features, rows, weight)
         except ImproperCavityError:
             # the features have moved too far from those that the sum was made with
             self.renew()
             try:
-                self._move_sites(features, rows, weight)
+                state = self._move_sites(features, rows, weight)
             except ImproperCavityError:
-                return  # another batch may repair it; the sites of this one stay
+                self.renew()
+                return  # another batch may repair it
         if self.adam is not None:
-            state = self._state(features, rows, weight)
             gradient = iterative.gradient_of(features, self.y[rows], self.values["likelihood"], self.alpha, state)
             scaled = {key: weight * value for key, value in gradient.items()}
             point = self.adam.ascend(self.coordinates.pack_gradient(self.values, scaled))
             self.values = self.coordinates.unpack(point, self.values)
 
     def _move_sites(self, features, rows, weight):
+        """Move the sites of a batch; the state that they lead to, or None if the sites are all that is learnt."""
         state = self._state(features, rows, weight)
-        self.history.append(state.log_evidence)
         moved = state.sites.toward(state.target, self.step)
         change = Sites(moved.tau - state.sites.tau, moved.nu - state.sites.nu)
         precision, shift = iterative.natural_parameters(features, change)
         self.tau[rows], self.nu[rows] = moved.tau, moved.nu
         self.precision, self.shift = self.precision + precision, self.shift + shift
+        after = self._state(features, rows, weight) if self.adam is not None else None
+        self.history.append(state.log_evidence)
+        return after
 
     def _state(self, features, rows, weight):
         """Moments of the batch's data under the posterior that all sites make."""

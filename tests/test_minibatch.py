@@ -1,5 +1,7 @@
 """Learning on mini-batches: exact where it must be, close to L-BFGS where it may not."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -112,6 +114,22 @@ def test_what_is_looked_at_on_the_way_is_the_posterior_of_that_moment():
     )
     for mine, theirs in zip(still["last"], settled.fit.posterior.predict(X), strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-5, atol=1e-8)
+
+
+@pytest.mark.parametrize(("rate", "batch"), [(0.1, 5), (0.1, 20), (0.3, 20)])
+def test_features_that_move_under_the_sites_do_not_end_the_learning(rate, batch):
+    """At α = 1 the amplitude runs away: what the sites add up to is soon that of features which are no more."""
+    X, _, y = problem(label_noise=0.1)
+    numbers = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # inference at the end need not converge
+        model = training.fit_minibatch(
+            *(None, X, y, Probit()),
+            **{"M": 5, "alpha": 1.0, "rate": rate, "batch": batch, "epochs": 10},
+            at_step=lambda number, posterior: numbers.append((number, np.isfinite(posterior().predict(X)).all())),
+        )
+    assert numbers == [(number, True) for number in range(1, 10 * 300 // batch + 1)]
+    assert np.isfinite(model.fit.log_evidence)
 
 
 def test_adam_takes_the_steps_of_its_formula():
