@@ -97,8 +97,9 @@ def fit_minibatch(
         number = 0
         for batches in _epochs(len(X), batch, epochs, rng, progress):
             learner.renew()
-            for number, rows in enumerate(batches, start=number + 1):
+            for rows in batches:
                 learner.learn(rows)
+                number += 1
                 if at_step is not None:
                     at_step(number, learner.posterior)
     except KeyboardInterrupt:
