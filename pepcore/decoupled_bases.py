@@ -17,6 +17,7 @@ Without gamma the first two are the coupled basis, in the coordinates m_β and a
 than O(GM + M³), except what needs the covariance of gamma itself: `residual_covariance` and the exact `gamma_product`.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -35,15 +36,18 @@ class Bases:
     ----------
     basis : Basis of the M points beta, with L Lᵀ = K_β + jitter
     gamma : (G, D) points that carry only the mean; G may be 0
+    vjp_beta : derivatives through K_β, as `value_and_vjp` of the kernel gives them
     """
 
     basis: Basis
     gamma: np.ndarray
+    vjp_beta: Callable
 
     @classmethod
     def build(cls, kernel, beta, gamma, jitter=1e-6):
         """Factorise K_β for beta (M, D); gamma (G, D)."""
-        return cls(Basis.build(kernel, beta, jitter), gamma)
+        basis, vjp_beta = Basis.build_with_vjp(kernel, beta, jitter)
+        return cls(basis, gamma, vjp_beta)
 
     @property
     def kernel(self):
@@ -68,9 +72,14 @@ class Bases:
         return np.vstack([self.gamma, self.beta])
 
     @cached_property
+    def cross_and_vjp(self):
+        """K_βγ (M, G) and the derivatives through it; G > 0."""
+        return self.kernel.value_and_vjp(self.beta, self.gamma)
+
+    @property
     def cross(self):
         """K_βγ (M, G)."""
-        return self.kernel(self.beta, self.gamma) if len(self.gamma) else np.zeros((len(self.beta), 0))
+        return self.cross_and_vjp[0] if len(self.gamma) else np.zeros((len(self.beta), 0))
 
     def project(self, weights):
         """A_γ weights (M,) for weights (G,): the share of Ψ_γ weights in the span of Ψ_β; A_γ = L⁻¹K_βγ."""
@@ -102,10 +111,11 @@ class Bases:
         """K_γ (G, G)."""
         return self.kernel(self.gamma) if len(self.gamma) else np.zeros((0, 0))
 
-    def gamma_product(self, weights, columns=None):
+    def gamma_product(self, weights, columns=None, K=None):
         """An estimate of K_γ weights (G,) without bias, from the `columns` (C,) of K_γ; exact with all of them (None).
 
-        It is half the gradient of the estimate of the squared norm, (G/C) Σ_c weights_c k_c ᵀweights.
+        K (G, C) are those columns, computed if left out. The estimate is half the gradient of the estimate of the squared
+        norm, (G/C) Σ_c weights_c k_cᵀweights.
 
         Source: salimbeni2018 appendix A.3.
         """
@@ -113,7 +123,8 @@ class Bases:
             return np.zeros(0)
         if columns is None:
             return self.gamma_covariance @ weights
-        K, scale = self.kernel(self.gamma, self.gamma[columns]), len(self.gamma) / len(columns)
+        K = self.kernel(self.gamma, self.gamma[columns]) if K is None else K
+        scale = len(self.gamma) / len(columns)
         product = 0.5 * scale * (K @ weights[columns])
         np.add.at(product, columns, 0.5 * scale * (weights @ K))
         return product
@@ -149,7 +160,7 @@ class PulledBack(NamedTuple):
     """Derivatives with respect to a parametrisation, and through it with respect to L and to A_γ."""
 
     parameters: dict  # name -> array like the parameter
-    S: np.ndarray  # (M, M), −Lᵀ dF/dL, of which only the lower triangle counts
+    S: np.ndarray | None  # (M, M), −Lᵀ dF/dL, of which only the lower triangle counts; only if VdV is given
     u: np.ndarray  # (M,), dF/dA_γ = u gᵀ
 
 
@@ -184,11 +195,16 @@ class Hybrid:
         root = multiply_lower(bases.L_inverse, np.array(self.S_root, order="F"))
         return Process(solve_lower(bases.L, self.m_beta), self.a_gamma, root)
 
-    def pull_back(self, bases, process, dw, dg, dV):
-        """From derivatives in (w, g, V) to those in the fields; chain rule, w = L⁻¹m_β and root = L⁻¹S_root."""
-        dS_root, S = _root_pull_back(bases, process, dV)
-        parameters = {"a_gamma": dg, "m_beta": solve_lower(bases.L, dw, transposed=True), "S_root": dS_root}
-        return PulledBack(parameters, S + np.outer(dw, process.w), np.zeros_like(dw))
+    def pull_back(self, bases, process, dw, dg, dV, VdV=None):
+        """From derivatives in (w, g, V) to those in the fields; chain rule, w = L⁻¹m_β and root = L⁻¹S_root.
+
+        Without dV that in S_root is left out; VdV = V dV is for `PulledBack.S`.
+        """
+        dS_root, S = _root_pull_back(bases, process, dV, VdV)
+        parameters = {"a_gamma": dg, "m_beta": solve_lower(bases.L, dw, transposed=True)} | dS_root
+        if S is not None:
+            S += np.outer(dw, process.w)
+        return PulledBack(parameters, S, np.zeros_like(dw))
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,12 +241,17 @@ class Orthogonal:
         w = bases.L.T @ self.a_beta - bases.project(self.a_gamma)
         return Process(w, self.a_gamma, root)
 
-    def pull_back(self, bases, process, dw, dg, dV):
-        """From derivatives in (w, g, V) to those in the fields; chain rule, w = Lᵀa_β − A_γa_γ and root = L⁻¹S_root."""
-        dS_root, S = _root_pull_back(bases, process, dV)
+    def pull_back(self, bases, process, dw, dg, dV, VdV=None):
+        """From derivatives in (w, g, V) to those in the fields; chain rule, w = Lᵀa_β − A_γa_γ and root = L⁻¹S_root.
+
+        Without dV that in S_root is left out; VdV = V dV is for `PulledBack.S`.
+        """
+        dS_root, S = _root_pull_back(bases, process, dV, VdV)
         da_gamma = dg - bases.project_transposed(dw)
-        parameters = {"a_gamma": da_gamma, "a_beta": bases.L @ dw, "S_root": dS_root}
-        return PulledBack(parameters, S - np.outer(bases.L.T @ self.a_beta, dw), -dw)
+        parameters = {"a_gamma": da_gamma, "a_beta": bases.L @ dw} | dS_root
+        if S is not None:
+            S -= np.outer(bases.L.T @ self.a_beta, dw)
+        return PulledBack(parameters, S, -dw)
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,7 +283,7 @@ class Decoupled:
         C, _ = safe_cholesky(np.eye(len(Q)) + Q @ Q.T, name="I + L'BL")
         return Process(np.zeros(len(Q)), self.a_gamma, inverse_lower(C).T)
 
-    def pull_back(self, bases, process, dw, dg, dV):
+    def pull_back(self, bases, process, dw, dg, dV, VdV=None):
         """From derivatives in (g, V) to those in the fields; chain rule, V = (I + QQᵀ)⁻¹ and Q = LᵀB_root."""
         Q = bases.L.T @ self.B_root
         VQ = process.V @ Q
@@ -271,12 +292,21 @@ class Decoupled:
         return PulledBack(parameters, -Q @ dQ.T, np.zeros_like(dw))
 
 
-def _root_pull_back(bases, process, dV):
-    """dF/dS_root and −Lᵀ dF/dL for root = L⁻¹S_root, with dF/droot = 2 dV root + root⁻ᵀ, whose lower triangle counts."""
-    transposed = multiply_lower(process.root, np.array(2 * dV, order="F"), transposed=True)
-    transposed[np.diag_indices_from(transposed)] += 1 / np.diag(process.root)
-    dS_root = np.tril(multiply_lower(bases.L_inverse, np.array(transposed.T, order="F"), transposed=True))
-    return dS_root, multiply_lower(process.root, transposed).T
+def _root_pull_back(bases, process, dV, VdV):
+    """dF/dS_root, in a dict, and −Lᵀ dF/dL, for root = L⁻¹S_root with dF/droot = 2 dV root + root⁻ᵀ.
+
+    Of dF/dS_root = L⁻ᵀ dF/droot and of −Lᵀ dF/dL = dF/droot rootᵀ = 2 dV V + I only the lower triangles count.
+    """
+    dS_root, S = {}, None
+    if dV is not None:
+        transposed = multiply_lower(process.root, np.array(2 * dV, order="F"), transposed=True)
+        transposed[np.diag_indices_from(transposed)] += 1 / np.diag(process.root)
+        product = multiply_lower(bases.L_inverse, np.array(transposed.T, order="F"), transposed=True)
+        dS_root = {"S_root": np.tril(product)}
+    if VdV is not None:
+        S = 2 * VdV.T
+        S[np.diag_indices_from(S)] += 1
+    return dS_root, S
 
 
 PARAMETRISATIONS = {"coupled": Hybrid, "hybrid": Hybrid, "orthogonal": Orthogonal, "decoupled": Decoupled}

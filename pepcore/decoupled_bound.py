@@ -8,6 +8,7 @@ and O(G + M) memory a row of a block; nothing about gamma is cubic or needs a (G
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import blas
 
 from pepcore.features import row_blocks
 from pepcore.gaussian import multiply_lower, solve_lower
@@ -50,7 +51,11 @@ class StoredRows:
 
 def located(bases, X):
     """Features A (M, B) and h (B,) of rows X (B, D), and K_γx (G, B)."""
-    K, G = bases.kernel(X, bases.points).T, len(bases.gamma)
+    return _located(bases, X, bases.kernel(X, bases.points).T)
+
+
+def _located(bases, X, K):
+    G = len(bases.gamma)
     A = solve_lower(bases.L, np.array(K[G:], order="F"))
     # h >= 0 up to rounding, as in `Basis.features`
     return A, np.maximum(bases.kernel.diagonal(X) - np.einsum("mb,mb->b", A, A), 0.0), K[:G]
@@ -78,7 +83,7 @@ def data_terms(bases, processes, X, y, likelihood, weight=1.0, stored=None, hype
     Parameters
     ----------
     processes : tuple of C Process
-    stored : callable rows -> (A, h, K_γx) as `StoredRows`; None computes them from X
+    stored : callable rows -> (A, h, K_γx) as `StoredRows`; None computes them from X, as `hyper` does in any case
     hyper : bool
 
     Returns
@@ -87,10 +92,15 @@ def data_terms(bases, processes, X, y, likelihood, weight=1.0, stored=None, hype
     likelihood's own at fixed L and processes, empty unless `hyper`
     """
     M, G = len(bases.beta), len(bases.gamma)
-    value, terms = 0.0, tuple(DataTerm(np.zeros(M), np.zeros(G), np.zeros((M, M))) for _ in processes)
+    value = 0.0
+    terms = tuple(DataTerm(np.zeros(M), np.zeros(G), np.zeros((M, M), order="F")) for _ in processes)
     total = _HyperGradient(bases, processes, likelihood) if hyper else None
     for rows in row_blocks(len(X), M + G):
-        A, h, K_gamma = stored(rows) if stored else located(bases, X[rows])
+        if hyper:
+            K, vjp = bases.kernel.value_and_vjp(X[rows], bases.points)
+            A, h, K_gamma = _located(bases, X[rows], K.T)
+        else:
+            A, h, K_gamma = stored(rows) if stored else located(bases, X[rows])
         means, variances, VA = zip(*(_marginals(process, A, h, K_gamma) for process in processes), strict=True)
         mean, variance = np.stack(means), np.stack(variances)
         l, d1, d2 = _log_moment(likelihood, y[rows], mean, variance)
@@ -99,11 +109,13 @@ def data_terms(bases, processes, X, y, likelihood, weight=1.0, stored=None, hype
         for term, slope, bend in zip(terms, d1, d2, strict=True):
             term.dw[:] += A @ slope
             term.dg[:] += K_gamma @ slope
-            term.curvature[:] += _weighted_gram(A, bend)
+            _add_weighted_gram(term.curvature, A, bend)
         if hyper:
             for part in VA:
                 part -= A
-            total.add(X[rows], y[rows], mean, variance, VA, d1, d2, weight)
+            total.add(vjp, X[rows], y[rows], mean, variance, VA, d1, d2, weight)
+    for term in terms:
+        term.curvature[:] = _mirrored(term.curvature)
     return float(value), terms, total.gradient if hyper else {}
 
 
@@ -115,12 +127,23 @@ def _log_moment(likelihood, y, mean, variance):
     return l, d1[None], d2[None]
 
 
-def _weighted_gram(A, weights):
-    """A diag(weights) Aᵀ; in half the time if no weight is positive, as for every log-concave likelihood."""
+def _add_weighted_gram(total, A, weights):
+    """Add A diag(weights) Aᵀ to `total` (M, M), of which only the lower triangle counts.
+
+    It takes half the time if no weight is positive, as for every log-concave likelihood.
+    """
     if np.all(weights <= 0):
-        scaled = A * np.sqrt(-weights)
-        return -(scaled @ scaled.T)  # NumPy sees the symmetry
-    return (A * weights) @ A.T
+        blas.dsyrk(-1.0, A * np.sqrt(-weights), beta=1.0, c=total, lower=1, overwrite_c=1)
+    else:
+        total += (A * weights) @ A.T
+
+
+def _mirrored(S):
+    """The symmetric matrix (M, M) with the lower triangle of S."""
+    lower = np.tril(S, -1)
+    lower += lower.T
+    lower[np.diag_indices_from(lower)] = np.diag(S)
+    return lower
 
 
 class _HyperGradient:
@@ -131,15 +154,19 @@ class _HyperGradient:
         slopes = [np.concatenate([q.g, solve_lower(bases.L, q.w, transposed=True)]) for q in processes]
         self.slopes = np.stack(slopes, axis=1)  # (G + M, C)
 
-    def add(self, X, y, mean, variance, excess, d1, d2, weight):
-        """A block of rows, with `excess` = (V − I)A: dF/dA at fixed k(x, x) is w d1ᵀ + (V − I) A diag(d2), K_βx = L A."""
+    def add(self, vjp, X, y, mean, variance, excess, d1, d2, weight):
+        """A block of rows, with `excess` = (V − I)A: dF/dA at fixed k(x, x) is w d1ᵀ + (V − I) A diag(d2), K_βx = L A.
+
+        `vjp` takes derivatives back through K(x, points).
+        """
         kernel, G = self.bases.kernel, len(self.bases.gamma)
-        dK = (d1.T @ self.slopes.T).T
+        # an outer product is twice as fast as the product of matrices that it is
+        dK = (d1[0][:, None] * self.slopes[:, 0] if len(d1) == 1 else d1.T @ self.slopes.T).T
         bent = excess[0] * d2[0]
         for part, bend in zip(excess[1:], d2[1:], strict=True):
             bent += part * bend
         dK[G:] += multiply_lower(self.bases.L_inverse, bent, transposed=True)
-        dkernel, dpoints = kernel.vjp(self.bases.points, X, dK)
+        dkernel, _, dpoints = vjp(dK.T, first=False, second=True)
         accumulate(self.gradient, dkernel | {"points": dpoints})
         accumulate(self.gradient, kernel.diagonal_vjp(X, 0.5 * d2.sum(axis=0)))
         if self.likelihood.parameters:
@@ -168,7 +195,7 @@ def _kl_divergence(process, projected, product):
     return float(0.5 * (square + (process.root**2).sum() - process.log_determinant - len(w)))
 
 
-def bound(bases, parameters, X, y, likelihood, weight=1.0, columns=None, stored=None, hyper=False):
+def bound(bases, parameters, X, y, likelihood, weight=1.0, columns=None, stored=None, hyper=False, roots=True):
     """The ELBO of rows X (N, D), y (N,), each counted `weight` times, and its gradient.
 
     Parameters
@@ -179,6 +206,7 @@ def bound(bases, parameters, X, y, likelihood, weight=1.0, columns=None, stored=
     columns : as in `kl_divergence`
     stored : as in `data_terms`
     hyper : bool, whether to take derivatives in the kernel's parameters, gamma, beta and the likelihood's parameters too
+    roots : bool, whether to take derivatives in S_root, which natural steps do without
 
     Returns
     -------
@@ -191,17 +219,19 @@ def bound(bases, parameters, X, y, likelihood, weight=1.0, columns=None, stored=
     processes = tuple(output.process(bases) for output in outputs)
     value, terms, shared = data_terms(bases, processes, X, y, likelihood, weight, stored, hyper)
     gradient = _HyperTotal(bases, columns, shared) if hyper else None
+    K_columns = gradient.K_columns if hyper else None
     fields = []
     for output, process, data in zip(outputs, processes, terms, strict=True):
-        projected, product = bases.project(process.g), bases.gamma_product(process.g, columns)
+        projected, product = bases.project(process.g), bases.gamma_product(process.g, columns, K_columns)
         value -= _kl_divergence(process, projected, product)
         dw = data.dw - process.w - projected
         dg = data.dg - bases.project_transposed(process.w) - product
         dV = 0.5 * (data.curvature - np.eye(len(dw)))  # but for ½ log|V|
-        pulled = output.pull_back(bases, process, dw, dg, dV)
+        VdV = process.V @ dV if hyper else None
+        pulled = output.pull_back(bases, process, dw, dg, dV if roots else None, VdV)
         fields.append(pulled.parameters)
         if hyper:
-            gradient.add(process, data, pulled, projected)
+            gradient.add(process, data.dw, dV, VdV, pulled, projected)
     if isinstance(parameters, tuple):
         own = {name: np.stack([part[name] for part in fields]) for name in fields[0]}
         return Bound(value, own | (gradient.result() if hyper else {}), terms, processes)
@@ -216,54 +246,61 @@ class _HyperTotal:
         self.points = self.gradient.pop("points")
         self.S = np.zeros_like(bases.L)
         self.dK_cross, self.gammas = np.zeros((len(bases.beta), len(bases.gamma))), []
+        self.K_columns = self.vjp_columns = None
+        if columns is not None and len(bases.gamma):
+            self.K_columns, self.vjp_columns = bases.kernel.value_and_vjp(bases.gamma, bases.gamma[columns])
 
-    def add(self, process, data, pulled, projected):
+    def add(self, process, dw, dV, VdV, pulled, projected):
         # dF/dA_γ = u gᵀ: from w through the parametrisation, and from −wᵀA_γg in the KL divergence
         u = pulled.u - process.w
-        self.S += pulled.S + np.outer(process.w, data.dw) - data.curvature + process.V @ data.curvature
-        self.S += np.outer(u, projected)
+        # dF/dA Aᵀ = w dwᵀ + (V − I) curvature, and curvature = 2 dV + I
+        through_A = VdV - dV
+        through_A *= 2
+        through_A += process.V
+        through_A[np.diag_indices_from(through_A)] -= 1
+        self.S += through_A
+        self.S += pulled.S
+        self.S += np.column_stack([process.w, u]) @ np.stack([dw, projected])
         self.dK_cross += np.outer(solve_lower(self.bases.L, u, transposed=True), process.g)
         self.gammas.append(process.g)
 
     def result(self):
         """dict over the kernel's and the likelihood's parameters, "gamma" (G, D) and "beta" (M, D)."""
         bases, gradient = self.bases, self.gradient
-        kernel, beta, gamma, G = bases.kernel, bases.beta, bases.gamma, len(bases.gamma)
+        kernel, beta, G = bases.kernel, bases.beta, len(bases.gamma)
         dgamma, dbeta = self.points[:G].copy(), self.points[G:].copy()
         dK_beta = _cholesky_pull_back(bases.L_inverse, self.S)
-        dkernel, half = kernel.vjp(beta, beta, dK_beta)
+        dkernel, half, _ = bases.vjp_beta(dK_beta.T)  # symmetric; transposed it lies in the order of K_β
         accumulate(gradient, dkernel)
         dbeta += 2 * half
         share = bases.basis.jitter * np.trace(dK_beta) / len(beta)
         accumulate(gradient, kernel.diagonal_vjp(beta, np.full(len(beta), share)))
         if G:
-            dkernel, part = kernel.vjp(beta, gamma, self.dK_cross)
+            dkernel, part, part_gamma = bases.cross_and_vjp[1](self.dK_cross, second=True)
             accumulate(gradient, dkernel)
             dbeta += part
-            dgamma += kernel.vjp(gamma, beta, self.dK_cross.T)[1]
-            dgamma += _norm_pull_back(kernel, gamma, np.stack(self.gammas), self.columns, gradient)
+            dgamma += part_gamma
+            dgamma += self._norm_pull_back(np.stack(self.gammas))
         return gradient | {"gamma": dgamma, "beta": dbeta}
+
+    def _norm_pull_back(self, g):
+        """Derivative of −½ Σ_c g_cᵀK_γg_c in gamma (G, D), g (C, G); those in the kernel's parameters are accumulated."""
+        gamma, columns = self.bases.gamma, self.columns
+        if columns is None:
+            dkernel, half = self.bases.kernel.vjp(gamma, gamma, -0.5 * g.T @ g)
+            accumulate(self.gradient, dkernel)
+            return 2 * half
+        dK = -0.5 * len(gamma) / len(columns) * g.T @ g[:, columns]
+        dkernel, dgamma, dchosen = self.vjp_columns(dK, second=True)
+        accumulate(self.gradient, dkernel)
+        np.add.at(dgamma, columns, dchosen)
+        return dgamma
 
 
 def _cholesky_pull_back(L_inverse, S):
     """dF/dK_β (M, M) from −Lᵀ dF/dL: −½ L⁻ᵀ sym(S) L⁻¹, sym mirroring the lower triangle."""
-    lower = np.tril(S, -1)
-    symmetric = np.array(lower + lower.T + np.diag(np.diag(S)), order="F")
-    half = multiply_lower(L_inverse, symmetric, transposed=True)
+    half = multiply_lower(L_inverse, np.asfortranarray(_mirrored(S)), transposed=True)
     return -0.5 * multiply_lower(L_inverse, np.array(half.T, order="F"), transposed=True)
-
-
-def _norm_pull_back(kernel, gamma, g, columns, gradient):
-    """Derivative of −½ Σ_c g_cᵀK_γg_c in gamma (G, D), g (C, G); those in the kernel's parameters are added to `gradient`."""
-    if columns is None:
-        dkernel, half = kernel.vjp(gamma, gamma, -0.5 * g.T @ g)
-        accumulate(gradient, dkernel)
-        return 2 * half
-    dK = -0.5 * len(gamma) / len(columns) * g.T @ g[:, columns]
-    dkernel, dgamma = kernel.vjp(gamma, gamma[columns], dK)
-    accumulate(gradient, dkernel)
-    np.add.at(dgamma, columns, kernel.vjp(gamma[columns], gamma, dK.T)[1])
-    return dgamma
 
 
 def accumulate(total, part):

@@ -37,7 +37,14 @@ class Learner:
         X, y = (self.X, self.y) if rows is None else (self.X[rows], self.y[rows])
         stored, weight = self._stored(rows), len(self.X) / len(X)
         with np.errstate(over="ignore", invalid="ignore"):
-            now = bound(self.bases, self.parameters, X, y, self.likelihood, weight, columns, stored, self.hyper)
+            how = {
+                "weight": weight,
+                "columns": columns,
+                "stored": stored,
+                "hyper": self.hyper,
+                "roots": not self.natural,
+            }
+            now = bound(self.bases, self.parameters, X, y, self.likelihood, **how)
         if not np.isfinite(now.value):
             raise DivergenceError(
                 f"the bound has become {now.value}: the steps are too long. Take a shorter `step`, gamma_rule='adam', or "
@@ -45,9 +52,8 @@ class Learner:
             )
         gradients, moved = [now.gradient], [{}]
         if self.several:
-            gradients = [
-                {name: now.gradient[name][c] for name in vars(self.parameters[0])} for c in range(len(now.data))
-            ]
+            own = [name for name in vars(self.parameters[0]) if name in now.gradient]
+            gradients = [{name: now.gradient[name][c] for name in own} for c in range(len(now.data))]
             moved = [{} for _ in gradients]
         by_adam = [dict(vars(output)) for output in self.outputs]
         if self.natural:

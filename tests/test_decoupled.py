@@ -231,7 +231,9 @@ def test_mini_batches_have_no_bias():
     bases = bases_of()
     parameters = somewhere(Orthogonal, bases)
     whole = bound(bases, parameters, X, y, Gaussian(NOISE))
-    parts = [bound(bases, parameters, X[rows], y[rows], Gaussian(NOISE), weight=4.0) for rows in np.split(np.arange(40), 4)]
+    parts = [
+        bound(bases, parameters, X[rows], y[rows], Gaussian(NOISE), weight=4.0) for rows in np.split(np.arange(40), 4)
+    ]
     assert np.mean([part.value for part in parts]) == pytest.approx(whole.value, rel=1e-12)
     for name, slope in whole.gradient.items():
         assert close(np.mean([part.gradient[name] for part in parts], axis=0), slope, 1e-12)
@@ -322,7 +324,9 @@ def test_a_natural_step_follows_the_gradient_in_the_expectation_parameters(likel
         moved_there = from_expectation(bases, expectation._replace(**{name: symmetric(new)}))
         return bound(bases, moved_there, X, y, likelihood).value
 
-    slopes = [differences(lambda new, name=name: value(name, new), getattr(expectation, name)) for name in expectation._fields]
+    slopes = [
+        differences(lambda new, name=name: value(name, new), getattr(expectation, name)) for name in expectation._fields
+    ]
     after = to_natural(bases, moved(bases, model, X, y, likelihood, step))
     assert close(after.j_beta, natural.j_beta + step * slopes[1], 1e-5)
     assert close(after.Theta, natural.Theta + step * slopes[2], 1e-5)
@@ -345,7 +349,9 @@ def test_a_natural_step_is_that_of_the_paper():
 
     dS = differences(value_of, S)
     after = to_natural(bases, moved(bases, model, X, y, Probit(), step))
-    assert close(after.j_beta, natural.j_beta + step * (np.linalg.solve(K_beta, gradient["a_beta"]) - 2 * dS @ m_beta), 1e-6)
+    assert close(
+        after.j_beta, natural.j_beta + step * (np.linalg.solve(K_beta, gradient["a_beta"]) - 2 * dS @ m_beta), 1e-6
+    )
     assert close(after.Theta, natural.Theta - step * dS, 1e-6)
     residual = KERNEL(bases.gamma) - bases.cross.T @ np.linalg.solve(K_beta, bases.cross)
     assert close(exact_direction(bases, gradient["a_gamma"]), np.linalg.solve(residual, gradient["a_gamma"]), 1e-8)
@@ -440,7 +446,13 @@ def gpflow(setting):
     parameters = {"white": lambda: Hybrid.from_process(bases, Process(q_mu, np.zeros(0), q_root)),
                   "unwhite": lambda: Hybrid(np.zeros(0), q_mu, q_root)}[setting]()  # fmt: skip
     y = 2.0 * data["y_bin"][:, 0] - 1.0
-    return {key.split("__")[1]: data[key] for key in data if key.startswith(f"bernoulli_{setting}")}, bases, parameters, data, y
+    return (
+        {key.split("__")[1]: data[key] for key in data if key.startswith(f"bernoulli_{setting}")},
+        bases,
+        parameters,
+        data,
+        y,
+    )
 
 
 @pytest.mark.parametrize("setting", ["white", "unwhite"])
@@ -637,8 +649,25 @@ class Watched:
         self.shapes.append((len(X), len(X if X2 is None else X2)))
         return self.kernel(X, X2)
 
+    def value_and_vjp(self, X, X2=None):
+        self.shapes.append((len(X), len(X if X2 is None else X2)))
+        return self.kernel.value_and_vjp(X, X2)
+
     def __getattr__(self, name):
         return getattr(self.kernel, name)
+
+
+@pytest.mark.parametrize("kind", [Hybrid, Orthogonal])
+def test_a_natural_step_can_do_without_the_derivatives_in_the_root(kind):
+    X, y, beta, gamma = problem()
+    bases = Bases.build(KERNEL, beta, gamma)
+    both = [
+        bound(bases, somewhere(kind, bases), X, y, Gaussian(NOISE), hyper=True, roots=roots) for roots in (True, False)
+    ]
+    whole, part = (now.gradient for now in both)
+    assert set(whole) - set(part) == {"S_root"}
+    for name, value in part.items():
+        np.testing.assert_array_equal(value, whole[name])
 
 
 def test_no_step_makes_the_covariance_of_all_of_gamma_if_columns_are_sampled():
