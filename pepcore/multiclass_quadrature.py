@@ -8,22 +8,21 @@ with Gauss-Legendre nodes as dense as the rivals that are left ask for, need abo
 rival, however different their deviations are.
 """
 
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import ndtr
 
-from pepcore.likelihoods import Probit
+from pepcore.normal import log_ndtr_derivatives
 from pepcore.quadrature import CHUNK
 from pepcore.windows import concave_window
 
 SPACING = 0.9  # of even nodes, in units of the narrowest feature the product can have: error exp(−2π²/0.9²) = 3e-11
 REACH = 8.0  # a rival more than so many of its deviations below is beaten, to 1e-15
 PANEL = 6.0  # length of a panel in units of the narrowest feature in it; with so many nodes the error is 3e-12
+FAR = -35.0  # below this Φ is near the smallest number there is
 WIDE = 50.0  # windows so many times a rival's deviation are looked at again
 LEGENDRE = np.polynomial.legendre.leggauss(16)
-
-_step = partial(Probit().derivatives, 1.0)  # log Φ(z), φ/Φ, and minus (φ/Φ)(φ/Φ + z)
 
 
 def rivals_of(y, C):
@@ -126,8 +125,9 @@ def _windows(race):
 
     def log_product(rows, f):
         rows = rows.astype(int)
-        log_p, hazard, bend = _step((f - race.centre[:, rows]) / race.spread[:, rows])
-        return log_p.sum(0), (hazard / race.spread[:, rows]).sum(0), (bend / race.spread[:, rows] ** 2).sum(0)
+        spread = race.spread[:, rows]
+        log_p, hazard, bend = log_ndtr_derivatives((f - race.centre[:, rows]) / spread)
+        return log_p.sum(0), (hazard / spread).sum(0), -(bend / spread**2).sum(0)
 
     index, one = np.arange(len(race.own_mean)), np.ones(len(race.own_mean))
     with np.errstate(over="ignore", invalid="ignore"):  # the search turns back where p underflows
@@ -146,7 +146,7 @@ def _floor(race):
     """
     slope = (race.own_mean - race.centre) / race.own_variance
     for centre, spread in zip(race.centre, race.spread, strict=True):
-        slope += _step((race.centre - centre) / spread)[1] / spread
+        slope += _log_and_hazard((race.centre - centre) / spread)[1] / spread
     return np.where(slope > 0, race.centre - 9 * race.spread, -np.inf).max(axis=0)
 
 
@@ -175,7 +175,7 @@ def _moments(race, f, weight, owner):
 
     own_mean, own_variance, centre, spread = race if single else race.of(owner)
     z = (f - centre[:, None]) / spread[:, None]
-    log_p, hazard, _ = _step(z)
+    log_p, hazard = _log_and_hazard(z)
     exponent = log_p.sum(axis=0) - 0.5 * (f - own_mean) ** 2 / own_variance
     peak = np.maximum.reduceat(exponent.max(axis=0), begins)
     tilted = np.exp(exponent - peak[owner]) * weight
@@ -191,3 +191,17 @@ def _moments(race, f, weight, owner):
     other = -add(hazard.sum(axis=1)) / race.spread, -add(np.einsum("knr,knr->kr", hazard, z)) / race.spread**2
     log_p = peak + np.log(total) - 0.5 * np.log(2 * np.pi * race.own_variance)
     return log_p, (own[0], other[0]), (own[1], other[1])
+
+
+def _log_and_hazard(z):
+    """log Φ(z) and φ/Φ, to rounding of the larger of 1 and the value: here logarithms are summed, so near 0 no more counts."""
+    p, hazard = ndtr(z), np.exp(-0.5 * z * z)
+    far = z < FAR
+    if some := far.any():
+        p[far] = 1.0
+    hazard /= p
+    hazard *= 1 / np.sqrt(2 * np.pi)
+    log_p = np.log(p, out=p)
+    if some:
+        log_p[far], hazard[far], _ = log_ndtr_derivatives(z[far])
+    return log_p, hazard
