@@ -3,6 +3,8 @@
 import numpy as np
 from scipy.special import erfcx, ndtr
 
+INVERSE_ROOT_TWO_PI = 1 / np.sqrt(2 * np.pi)
+
 
 def log_ndtr_derivatives(z):
     """log Φ(z), its slope φ/Φ and minus its second derivative (φ/Φ)(φ/Φ + z), accurate in both tails.
@@ -16,11 +18,17 @@ def log_ndtr_derivatives(z):
     log_p <= 0, hazard > 0, bend in (0, 1), each shaped as z
     """
     shape, z = np.shape(z), np.atleast_1d(z)
-    negative, upper_tail = z < 0, ndtr(-np.abs(z))
+    negative, smaller = z < 0, ndtr(-np.abs(z))  # Φ(−|z|)
+    p = np.where(negative, smaller, 1 - smaller)
     with np.errstate(divide="ignore", invalid="ignore"):  # the tail underflows only where it is replaced below
-        log_p = np.where(negative, np.log(upper_tail), np.log1p(-upper_tail))
-        hazard = np.exp(-0.5 * z * z) / (np.sqrt(2 * np.pi) * np.where(negative, upper_tail, 1 - upper_tail))
-        bend = hazard * (hazard + z)
+        log_p = np.where(negative, np.log(p), np.log1p(-smaller))
+        hazard = z * z
+        hazard *= -0.5
+        hazard = np.exp(hazard, out=hazard)
+        hazard /= p
+        hazard *= INVERSE_ROOT_TWO_PI
+        bend = hazard + z
+        bend *= hazard
     tail = z < -8
     if tail.any():
         log_p[tail], hazard[tail], bend[tail] = _far_below(z[tail])

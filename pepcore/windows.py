@@ -2,27 +2,34 @@
 
 import numpy as np
 
-WINDOW = 8.0  # half width in standard deviations: outside, the integrand is below exp(-32) = 1e-14 of its peak
-WEAK = 0.3  # a likelihood that moves the mode by fewer standard deviations leaves the Gaussian's own window valid
+WINDOW = 8.3  # half width in standard deviations: outside, the integrand is below exp(-34) = 1e-15 of its peak
+NEAR = 3.0  # if the likelihood moves the mode by fewer standard deviations, the Gaussian's window needs no search
+WEAK = 1.0  # in log p^α: it tilts the Gaussian only a little, and log E[p^α] loses no digits if 1 is split off
 
 
 def concave_window(growth, derivatives, y, mean, variance, alpha):
-    """Where the tilted mass lies, from `below` to `above` (N,), its width sd, and which likelihoods tilt weakly."""
+    """Where the tilted mass lies, from `below` to `above` (N,), its width sd, and which likelihoods tilt weakly.
+
+    For a log-concave likelihood the mode of the tilted density lies between mean and mean + variance α g(mean), and its
+    mass no further from there than that of the Gaussian. Where that is much too wide, mode and edges are searched for.
+    """
     sd = np.sqrt(variance)
     _, g, curvature = derivatives(y, mean)
-    # for a log-concave likelihood the mode of the tilted density lies between mean and mean + variance α g(mean)
-    weak = (alpha * np.abs(g) * sd < WEAK) & (-alpha * curvature * variance < 1)
+    tilt = alpha * g * sd
+    narrowing = np.maximum(-alpha * curvature * variance, 0.0)
+    near = (np.abs(tilt) < NEAR) & (narrowing < 1)
     # log p enters l as a factor: exp(growth f) moves the Gaussian's mass by growth · variance
-    anchor, above = mean.copy(), (WINDOW + WEAK + growth * sd) * sd
-    below = -above
-    strong = np.flatnonzero(~weak)
-    if len(strong):
-        case = y[strong], mean[strong], variance[strong], alpha[strong]
-        anchor[strong] = _mode(derivatives, *case, g[strong])
-        below[strong] = _edge(derivatives, *case, anchor[strong], -1)
-        above[strong] = _edge(derivatives, *case, anchor[strong], +1)
-    tilted_sd = np.where(weak, sd, (above - below) / (2 * WINDOW))
-    return anchor + below, anchor + above, tilted_sd, weak
+    reach = WINDOW + growth * sd
+    below, above = mean - (reach - np.minimum(tilt, 0.0)) * sd, mean + (reach + np.maximum(tilt, 0.0)) * sd
+    sd /= np.sqrt(1 + narrowing)
+    far = np.flatnonzero(~near)
+    if len(far):
+        case = y[far], mean[far], variance[far], alpha[far]
+        anchor = _mode(derivatives, *case, g[far])
+        below[far] = anchor + _edge(derivatives, *case, anchor, -1)
+        above[far] = anchor + _edge(derivatives, *case, anchor, +1)
+        sd[far] = (above[far] - below[far]) / (2 * WINDOW)
+    return below, above, sd, near & (np.abs(tilt) < WEAK)
 
 
 def wide_window(centre, derivatives, y, mean, variance, alpha):
@@ -32,11 +39,9 @@ def wide_window(centre, derivatives, y, mean, variance, alpha):
     lift is still negligible.
     """
     sd = np.sqrt(variance)
-    log_p, g, curvature = derivatives(y, mean)
-    deficit = alpha * (derivatives(y, centre)[0] - log_p)
-    weak = (alpha * np.abs(g) * sd < WEAK) & (alpha * np.abs(curvature) * variance < 1)
+    deficit = alpha * (derivatives(y, centre)[0] - derivatives(y, mean)[0])
     half = sd * np.sqrt(WINDOW**2 + 2 * np.maximum(deficit, 0.0))
-    return mean - half, mean + half, sd, weak
+    return mean - half, mean + half, sd, deficit < WEAK
 
 
 def _mode(derivatives, y, mean, variance, alpha, g):
