@@ -124,7 +124,7 @@ def mean_curves(metric, label="true"):
 
 def curves_that_fall_with_M(metric, label="true"):
     """Share of the curves of mean loss against M, one per data set and power, that fall (negative rank correlation)."""
-    falling = [spearmanr(curve.index.get_level_values("M"), curve[alpha]).statistic < 0
+    falling = [np.ptp(curve[alpha]) > 0 and spearmanr(curve.index.get_level_values("M"), curve[alpha]).statistic < 0
                for _, curve in mean_curves(metric, label).groupby(level="data") for alpha in curve]
     return 100 * float(np.mean(falling))
 

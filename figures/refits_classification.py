@@ -1,7 +1,7 @@
-"""How exactly does a run of uci_classification come out again? Fits repeated with inputs that differ by one part in 10^12.
+"""How exactly does a run of uci_classification come out again? Fits repeated with inputs in units off by one part in 10^12.
 
 As `refits` does for regression: another processor rounds differently, an optimiser magnifies it, and what is left of a
-run's digits has to be measured. The labels are whole numbers, so the inputs are perturbed.
+run's digits has to be measured. The labels are whole numbers, so the inputs are perturbed, each by one factor.
 """
 
 import numpy as np
@@ -11,6 +11,8 @@ from figures import uci_classification
 PERTURBATION = 1e-12
 SHORT, LONG = 5, uci_classification.MAX_EVALUATIONS      # evaluations
 SHARE = 0.95        # of the long runs that must keep to the tolerance; this rule was set before they were run
+# What that share keeps to, rounded up. Of the error: no row of the test part changes sides.
+TOLERANCE = {"error_rate": 0.0, "nll": 0.0026}
 METRICS = tuple(uci_classification.METRICS)
 OUTPUTS = (*METRICS, *(f"change_of_{metric}" for metric in METRICS))
 
