@@ -6,7 +6,6 @@ from checks import wc  # noqa: F401 - registers the checkers
 from exercises import check
 from scipy.optimize import minimize_scalar
 from scipy.special import log_ndtr
-from scipy.stats import rankdata
 
 
 def share(first, second):
@@ -14,8 +13,8 @@ def share(first, second):
     return 100 * np.mean((first < second)[untied]) if untied.any() else np.nan
 
 
-def average_ranks(losses, method="average"):
-    return rankdata(losses, axis=1, method=method).mean(axis=0)
+def boast(y, p):
+    return np.maximum(p, 1 - p).mean() - np.mean((p > 0.5) == (y > 0))
 
 
 def amplitude(y, mean, variance, with_variance=1.0):
@@ -35,7 +34,7 @@ RIGHT = [
     ("wc-1-resolution", (0.05, 0.0671)),
     ("wc-2-share", share),
     ("wc-3-splits", (0.468, 0.840, 0.653)),
-    ("wc-4-ranks", average_ranks),
+    ("wc-4-boast", boast),
     ("wc-5-amplitude", amplitude),
     ("wc-6-mix", lambda p: p.mean(axis=0)),
     ("wc-6-mix", geometric),
@@ -61,10 +60,11 @@ WRONG = [
     ("wc-3-splits", (0.468, 0.468, 0.653), "under the root"),
     ("wc-3-splits", (0.468, 0.840, 0.0), "stays"),
     ("wc-3-splits", (0.468, 0.840, 0.2), "normal"),
-    ("wc-4-ranks", lambda losses: average_ranks(-losses), "smallest loss"),
-    ("wc-4-ranks", lambda losses: average_ranks(losses) - 1, "start at 1"),
-    ("wc-4-ranks", lambda losses: average_ranks(losses, "ordinal"), "share the mean"),
-    ("wc-4-ranks", lambda losses: losses.mean(axis=0), "each loss's place"),
+    ("wc-4-boast", lambda y, p: -boast(y, p), "sign"),
+    ("wc-4-boast", lambda y, p: 100 * boast(y, p), "per cent"),
+    ("wc-4-boast", lambda y, p: p.mean() - np.mean(y > 0), "that was chosen"),
+    ("wc-4-boast", lambda y, p: p.mean() - np.mean((p > 0.5) == (y > 0)), "larger one"),
+    ("wc-4-boast", lambda y, p: 0.5, "minus the share"),
     ("wc-5-amplitude", lambda *given: -1.0, "positive"),
     ("wc-5-amplitude", lambda *given: amplitude(*given, with_variance=0.0), "variance is scaled"),
     ("wc-5-amplitude", lambda *given: 1 / amplitude(*given), "one over c"),

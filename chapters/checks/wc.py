@@ -4,7 +4,6 @@ import numpy as np
 from exercises import Feedback, as_array, as_function, as_number, checker, close
 from scipy.optimize import minimize_scalar
 from scipy.special import log_ndtr
-from scipy.stats import rankdata
 
 
 def called(function, *arguments):
@@ -70,21 +69,23 @@ def splits(answer):
         return "with no end of splits t becomes normal, 1.96, and √(0 + 1/9) is a third."
 
 
-@checker("wc-4-ranks")
-def ranks(answer):
-    table = np.random.default_rng(0).normal(size=(40, 5))
-    value = as_array(called(answer, table), (5,))
-    expected = rankdata(table, axis=1).mean(axis=0)
-    if close(value, 6 - expected):
-        return "1 is for the smallest loss."
-    if close(value, expected - 1):
-        return "ranks start at 1."
+@checker("wc-4-boast")
+def boast(answer):
+    p = np.random.default_rng(0).uniform(0.01, 0.99, 400)
+    y = np.where(np.random.default_rng(1).uniform(size=400) < 0.3 + 0.4 * p, 1.0, -1.0)
+    value = as_number(called(answer, y, p))
+    right = np.mean((p > 0.5) == (y > 0))
+    expected = np.maximum(p, 1 - p).mean() - right
+    if close(value, -expected):
+        return "the sign is turned round: who says more than is true boasts, and that is positive."
+    if close(value, 100 * expected):
+        return "give a fraction, not per cent."
+    if close(value, p.mean() - np.mean(y > 0)):
+        return "that compares the probability of +1 with the share of +1; take the probability of the label that was chosen."
+    if close(value, p.mean() - right):
+        return "what it says of its own decision is the larger one of p and 1 − p."
     if not close(value, expected):
-        return "without ties it is the mean over the rows of each loss's place in its row."
-    tied = np.round(table)
-    value, expected = as_array(called(answer, tied), (5,)), rankdata(tied, axis=1).mean(axis=0)
-    if not close(value, expected):
-        return "it is right without ties. Losses that are tied share the mean of the places they take."
+        return "the mean probability given to the label that was chosen, minus the share of decisions that were right."
 
 
 def amplified_loss(c, y, mean, variance):
