@@ -5,7 +5,7 @@ Each takes an empty figure and the rows of `uci_regression`; what it shows is co
 
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap, TwoSlopeNorm
-from matplotlib.ticker import LogLocator
+from matplotlib.ticker import MaxNLocator
 
 from figures import significance, style
 from figures.uci_regression import ALPHAS, DATA, METRICS, NAMES, PAIRS, draw_margins, margins, regret, table, tests
@@ -133,7 +133,7 @@ def draw_traces(fig, results, data, metric):
         ax.set(xscale="log", yscale="log" if metric == "smse" else "linear")
         ax.set_xticks([5, traces.index.max()], ["5", f"{traces.index.max()}"])
         if metric == "smse":
-            ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            ax.yaxis.set_major_locator(MaxNLocator(4, min_n_ticks=2))
             ax.yaxis.set_major_formatter("{x:g}")
         ax.minorticks_off()
     axes[0].set_ylabel(f"{ {**METRICS, 'nlml': 'NLML'}[metric]}, {data}")

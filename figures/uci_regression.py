@@ -6,7 +6,7 @@ standard 90:10 splits, with inputs and targets standardised on the training rows
 
 import numpy as np
 import pandas as pd
-from matplotlib.ticker import LogLocator
+from matplotlib.ticker import MaxNLocator
 
 from figures import significance, style
 from pepcore import datasets, metrics, training
@@ -25,7 +25,7 @@ METRICS = {"smse": "SMSE", "smll": "SMLL"}
 NAMES = {0.0: "VFE", 0.5: "α = 0.5", 1.0: "EP"}
 PAIRS = [(0.5, 0.0), (1.0, 0.0), (0.5, 1.0)]       # the comparisons of bui2017 figures 4A and 14 to 16
 # What the book draws and judges: the blocks of the grid of which no run is missing, as (data sets, splits, sizes).
-STATED = ((SMALL, range(16), SIZES[:-1]),)
+STATED = ((SMALL, range(20), SIZES[:-1]),)
 
 
 def grid():
@@ -175,7 +175,7 @@ def draw_ranks(fig, results):
 def draw_curves(fig, results, metric):
     """The mean over splits against M, one panel per data set, one line per power (bui2017 figures 20 and 22)."""
     present = [data for data in DATA if data in set(results["data"])]
-    columns = min(len(present), 4)
+    columns = 3 if len(present) in (3, 5, 6) else min(len(present), 4)
     axes = fig.subplots(-(-len(present) // columns), columns, squeeze=False)
     for ax in axes.flat[len(present):]:
         ax.remove()
@@ -187,7 +187,7 @@ def draw_curves(fig, results, metric):
         ax.set_xticks([5, 20, 100], ["5", "", "100"])
         if metric == "smse":
             ax.set(yscale="log")
-            ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            ax.yaxis.set_major_locator(MaxNLocator(3, min_n_ticks=2))
             ax.yaxis.set_major_formatter("{x:g}")
         ax.minorticks_off()
         style.label(ax, x="M", title=data)
