@@ -245,3 +245,17 @@ def test_figures_draw(made_up):
     uci_classification.draw_traces(fig, made_up[made_up["split"] < 4], 0.5, "sonar")
     assert [len(ax.lines) for ax in fig.axes] == [5, 8, 5, 8]
     plt.close("all")
+
+
+def test_curves_of_the_digits_draw():
+    rows = [{"M": M, "alpha": alpha} | {f"{name}_{number}": value / number for number in bui_fig31.CHECKPOINTS
+                                        for name, value in (("error_rate", 2.0), ("log_likelihood", -2.0), ("seconds", 3.0))}
+            for M in (100, 200) for alpha in bui_fig31.ALPHAS]
+    steps, seconds, errors = bui_fig31.curve(rows[0], "error_rate")
+    assert list(steps) == list(bui_fig31.CHECKPOINTS) and errors[0] == 0.2 and seconds[0] == 0.3
+    for draw, size in bui_fig31.FIGURES.values():
+        fig = plt.figure(figsize=size)
+        draw(fig, pd.DataFrame(rows))
+        assert [len(ax.lines) for ax in fig.axes] == [4, 4]
+    np.testing.assert_allclose(fig.axes[0].lines[0].get_ydata()[0], 20)     # per cent
+    plt.close("all")
