@@ -9,6 +9,9 @@ from pepcore import datasets, exact, fixed_basis, metrics, online, power_ep, tra
 from pepcore.interdomain import Blurred
 from pepcore.kernels import Matern52, SquaredExponential, Sum
 from pepcore.likelihoods import Gaussian, Logit, Poisson, Probit, StudentT
+from pepcore.memory import keep_freed_memory
+
+keep_freed_memory()
 
 __version__ = "0.1.0"
 __all__ = [

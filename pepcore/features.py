@@ -71,21 +71,28 @@ class Basis:
         """
         A = np.empty((len(X), len(self.Z))).T
         h = np.empty(len(X))
+        _, uf = _pseudo_kernels(self.kernel)
         for rows in row_blocks(len(X), len(self.Z)):
-            _, uf = _pseudo_kernels(self.kernel)
-            A[:, rows], h[rows] = self._from_covariance(X[rows], uf(X[rows], self.Z).T)
+            A[:, rows] = uf(X[rows], self.Z).T
+            h[rows] = self._whiten(A[:, rows], X[rows])
         return A, h
 
     def features_with_vjp(self, X):
-        """The same for rows that fit the cache, and the derivatives through K_fu as `value_and_vjp` gives them."""
+        """The same, and the derivatives through K_fu as `value_and_vjp` gives them, one for each block of rows."""
         _, uf = _pseudo_kernels(self.kernel)
-        K_fu, vjp = uf.value_and_vjp(X, self.Z)
-        return *self._from_covariance(X, np.array(K_fu.T, order="F")), vjp
+        A, h, vjps = np.empty((len(X), len(self.Z))).T, np.empty(len(X)), []
+        for rows in row_blocks(len(X), len(self.Z)):
+            K_fu, vjp = uf.value_and_vjp(X[rows], self.Z)
+            A[:, rows] = K_fu.T
+            h[rows] = self._whiten(A[:, rows], X[rows])
+            vjps.append(vjp)
+        return A, h, vjps
 
-    def _from_covariance(self, X, K_uf):
-        A = solve_lower(self.L, K_uf)
+    def _whiten(self, A, X):
+        """Turn K_uf into features, in place, and return h."""
+        A[:] = solve_lower(self.L, A)  # no copy: it solves in place, as fresh arrays of this size cost as much as the solution
         # h >= 0 up to rounding: it is a Schur complement of the prior covariance of (u, f(x))
-        return A, np.maximum(self.kernel.diagonal(X) - np.einsum("mn,mn->n", A, A), 0.0)
+        return np.maximum(self.kernel.diagonal(X) - np.einsum("mn,mn->n", A, A), 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +132,8 @@ class Features:
         for number, rows in enumerate(row_blocks(len(self.X), len(self.basis.Z))):
             X = self.X[rows]
             if self.A is None:
-                yield rows, *self.basis.features_with_vjp(X)
+                A, h, (vjp,) = self.basis.features_with_vjp(X)
+                yield rows, A, h, vjp
             else:
                 vjp = self.vjps[number] if self.vjps is not None else uf.value_and_vjp(X, self.basis.Z)[1]
                 yield rows, self.A[:, rows], self.h[rows], vjp
@@ -154,10 +162,7 @@ def feature_map(kernel, Z, X, jitter=1e-6, stream=False):
         return Features(basis, X, None, None, vjp_uu, None)
     if len(X) * len(Z) > KEPT_ELEMENTS:
         return Features(basis, X, *basis.features(X), vjp_uu, None)
-    A, h, vjps = np.empty((len(X), len(Z))).T, np.empty(len(X)), []
-    for rows in row_blocks(len(X), len(Z)):
-        A[:, rows], h[rows], vjp = basis.features_with_vjp(X[rows])
-        vjps.append(vjp)
+    A, h, vjps = basis.features_with_vjp(X)
     return Features(basis, X, A, h, vjp_uu, tuple(vjps))
 
 

@@ -2,6 +2,7 @@
 
 import ast
 import os
+import platform
 import re
 import subprocess
 import sys
@@ -31,6 +32,22 @@ def test_import_is_quick_and_loads_no_plotting():
     loaded = set(python(f"import sys; {everything}; print(*sys.modules)").split())
     assert not loaded & NOTEBOOK_AND_PLOTTING
     assert "pepcore.power_ep" in loaded
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other C libraries keep freed memory in their own way")
+def test_fits_reuse_the_memory_of_those_before():
+    code = """
+import resource
+import numpy as np
+from pepcore import SquaredExponential, power_ep
+X = np.random.default_rng(0).normal(size=(1000, 3))
+fit = lambda: power_ep.regression(SquaredExponential(), X[:60], X, X[:, 0], noise=0.1).gradient
+fit(), fit()
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+fit(), fit()
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+    assert int(python(code)) < 100       # new pages; near 1000 if each fit asks for all of its memory anew
 
 
 def test_package_imports_only_its_declared_dependencies():
