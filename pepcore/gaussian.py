@@ -78,6 +78,11 @@ def multiply_lower(T, B, transposed=False):
     return blas.dtrmm(1.0, T, B, lower=1, trans_a=int(transposed), overwrite_b=1)
 
 
+def symmetric(lower):
+    """The symmetric matrix (M, M) whose lower triangle is that of `lower`."""
+    return np.tril(lower) + np.tril(lower, -1).T
+
+
 def log_determinant(L):
     """log |L Lᵀ| from the Cholesky factor L (M, M)."""
     return 2.0 * np.log(np.diag(L)).sum()

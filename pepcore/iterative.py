@@ -138,23 +138,25 @@ def local_moments(features, y, likelihood, alpha, sites, mean, C, weight=1.0):
 
 def posterior_of(features, sites):
     """m (M,) and the Cholesky factor C (M, M) of V⁻¹ = I + A diag(τ) Aᵀ; source: :eq:`gp-posterior`."""
-    return solve_posterior(*_lower_sums(features, sites), concave=np.all(sites.tau >= 0))
+    return solve_posterior(*lower_sums(features, sites), concave=np.all(sites.tau >= 0))
 
 
 def natural_parameters(features, sites):
     """Σ τ a aᵀ (M, M) and Σ ν a (M,): what the sites add to the prior's natural parameters I and 0."""
-    precision, shift = _lower_sums(features, sites)
+    precision, shift = lower_sums(features, sites)
     return precision + np.tril(precision, -1).T, shift
 
 
-def _lower_sums(features, sites):
+def lower_sums(features, sites):
     """`natural_parameters` with the lower triangle of the matrix alone, which is all that a factorisation reads."""
     M = len(features.basis.Z)
     precision, shift = np.zeros((M, M), order="F"), np.zeros(M)
     for rows, A, _ in features.blocks():
         tau = sites.tau[rows]
         if tau.max() > 0:
-            precision = blas.dsyrk(1.0, A * np.sqrt(np.maximum(tau, 0.0)), beta=1.0, c=precision, lower=1, overwrite_c=1)
+            precision = blas.dsyrk(
+                1.0, A * np.sqrt(np.maximum(tau, 0.0)), beta=1.0, c=precision, lower=1, overwrite_c=1
+            )
         if tau.min() < 0:
             precision = blas.dsyrk(
                 -1.0, A * np.sqrt(np.maximum(-tau, 0.0)), beta=1.0, c=precision, lower=1, overwrite_c=1

@@ -8,7 +8,7 @@ from scipy.linalg import blas
 
 from pepcore.features import feature_map, pull_back_blocks
 from pepcore.gaussian import inverse_lower, multiply_lower
-from pepcore.iterative import natural_parameters, solve_posterior
+from pepcore.iterative import lower_sums, solve_posterior
 from pepcore.sites import Sites
 
 
@@ -44,8 +44,8 @@ class ClassMaps:
         return self.features[c % len(self.features)]
 
     def natural_parameters(self, tau, nu):
-        """What sites (C, N) add to each class: precisions and shifts, lists of C arrays (M, M) and (M,)."""
-        pairs = [natural_parameters(self.of(c), Sites(tau[c], nu[c])) for c in range(self.C)]
+        """What sites (C, N) add to each class: precisions (lower triangles) and shifts, C arrays (M, M) and (M,)."""
+        pairs = [lower_sums(self.of(c), Sites(tau[c], nu[c])) for c in range(self.C)]
         return [precision for precision, _ in pairs], [shift for _, shift in pairs]
 
     def marginals(self, posteriors):
@@ -74,7 +74,8 @@ class ClassMaps:
                 dA, dh = derivatives(0, rows, A, h)
                 for c in range(1, self.C):
                     more = derivatives(c, rows, A, h)
-                    dA, dh = dA + more[0], dh + more[1]
+                    dA += more[0]
+                    dh = dh + more[1]
                 return dA, dh
 
             parts = [pull_back_blocks(self.features[0], together)]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pepcore.gaussian import log_determinant
+from pepcore.gaussian import log_determinant, symmetric
 from pepcore.multiclass_maps import along, solve_posteriors
 from pepcore.sites import target
 from pepcore.threads import one_blas_thread
@@ -20,7 +20,7 @@ from pepcore.threads import one_blas_thread
 class TiedSites(NamedTuple):
     """Summed natural parameters: for every group a list over classes."""
 
-    precisions: list  # [g][c] -> (M, M)
+    precisions: list  # [g][c] -> (M, M), the lower triangle
     shifts: list  # [g][c] -> (M,)
 
     @classmethod
@@ -39,7 +39,10 @@ class TiedSites(NamedTuple):
         """Σ w · sites, for lists of TiedSites and of numbers."""
 
         def add(arrays):
-            return sum(w * array for w, array in zip(weights, arrays, strict=True))
+            result = weights[0] * arrays[0]
+            for weight, array in zip(weights[1:], arrays[1:], strict=True):
+                result += weight * array
+            return result
 
         def total(parts):
             groups = zip(*parts, strict=True)
@@ -49,6 +52,8 @@ class TiedSites(NamedTuple):
 
     def total(self):
         """Precisions and shifts of each class, summed over the groups."""
+        if len(self.precisions) == 1:
+            return self.precisions[0], self.shifts[0]
         return [sum(column) for column in zip(*self.precisions, strict=True)], [
             sum(column) for column in zip(*self.shifts, strict=True)
         ]
@@ -95,7 +100,8 @@ class TiedState:
         parts = []
         now, goal = self.sites.total(), self.target.total()
         for c, (_, _, inverse) in enumerate(self.posteriors):
-            parts += [(inverse @ (goal[0][c] - now[0][c]) @ inverse.T).ravel(), inverse @ (goal[1][c] - now[1][c])]
+            precision = symmetric(goal[0][c] - now[0][c])
+            parts += [(inverse @ precision @ inverse.T).ravel(), inverse @ (goal[1][c] - now[1][c])]
         return np.concatenate(parts)
 
 
@@ -127,7 +133,7 @@ def evaluate(maps, factors, noise, alpha, masks, sites, weight=1.0):
         tilted = factors.tilted(mean, h + reduced, noise, alpha)
         goal = target(mean, reduced, tilted.d1, tilted.d2, alpha)
         tau, nu = factors.scatter(mask * goal.tau), factors.scatter(mask * goal.nu)
-        goals.append([[weight * part for part in parts] for parts in maps.natural_parameters(tau, nu)])
+        goals.append(maps.natural_parameters(weight * tau, weight * nu))
         slopes = (mask * part for part in (tilted.d1, tilted.d2 + alpha * tilted.d1**2, tilted.dnoise))
         groups.append(GroupMoments(cavities, counts, weight * (_per_factor(mask, tilted.l) * tilted.l).sum(), *slopes))
     precisions, shifts = zip(*goals, strict=True)
@@ -143,12 +149,15 @@ def gradient_of(maps, factors, state, weight=1.0):
 
     Source: villacampa2017 eqs (10) and (12).
     """
-    summed = [(g.cavities, factors.scatter(g.d1), factors.scatter(g.curvature)) for g in state.groups]
+    summed = [(g.cavities, weight * factors.scatter(g.d1), weight * factors.scatter(g.curvature)) for g in state.groups]
     slopes = [[along(cavities[c], d1[c], curvature[c]) for cavities, d1, curvature in summed] for c in range(maps.C)]
-    dh = 0.5 * weight * sum(curvature for _, _, curvature in summed)
+    dh = 0.5 * sum(curvature for _, _, curvature in summed)
 
     def derivatives(c, rows, A, h):
-        return np.asfortranarray(weight * sum(slope(rows, A) for slope in slopes[c])), dh[c, rows]
+        dA = slopes[c][0](rows, A)
+        for slope in slopes[c][1:]:
+            dA += slope(rows, A)
+        return dA, dh[c, rows]
 
     dnoise = weight * sum(factors.scatter(group.dnoise).sum(axis=1) for group in state.groups)
     return maps.pull_back(derivatives) | {"noise": dnoise}
@@ -173,7 +182,8 @@ def _cost(posteriors, cavities, own, counts, alpha):
         pairs = zip(posteriors, cavities, counts, strict=True)
         return sum(n * (_log_normaliser(cavity) - _log_normaliser(whole)) for whole, cavity, n in pairs) / alpha
     cost = 0.0
-    for (mean, _, inverse), precision, shift in zip(posteriors, *own, strict=True):
+    for (mean, _, inverse), lower, shift in zip(posteriors, *own, strict=True):
+        precision = symmetric(lower)
         trace = np.sum((inverse @ precision) * inverse)
         cost += 0.5 * (trace + mean @ precision @ mean) - shift @ mean
     return cost
