@@ -24,7 +24,7 @@ MEASURED = ("error_rate", "log_likelihood", "seconds")
 OUTPUTS = tuple(f"{name}_{number}" for name in MEASURED for number in CHECKPOINTS)
 UNFINISHED = "a run takes two to five minutes of one core; the rest follows"
 KMEANS_ROWS = 5000
-SHOWN_SIZES = ()        # those of which all runs are committed for good: the chapter shows no others
+SHOWN_SIZES = (100,)        # those of which all runs are committed for good: the chapter shows no others
 
 
 def grid():

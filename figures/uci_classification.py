@@ -222,9 +222,7 @@ def draw_traces(fig, results, alpha, data):
 
 
 def _over_sizes(ax):
-    ax.set(xscale="log")
     ax.set_xticks(SIZES, [str(M) for M in SIZES])
-    ax.minorticks_off()
 
 
 FIGURES = {"fig6": (draw_pairs, (7, 5.6)), "fig7": (draw_ranks, (7, 6)), "fig24": (draw_sets, (7, 5)),
