@@ -5,10 +5,21 @@ Each takes an empty figure and the rows of `uci_regression`; what it shows is co
 
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap, TwoSlopeNorm
-from matplotlib.ticker import MaxNLocator
 
 from figures import significance, style
-from figures.uci_regression import ALPHAS, DATA, METRICS, NAMES, PAIRS, draw_margins, margins, regret, table, tests
+from figures.uci_regression import (
+    ALPHAS,
+    DATA,
+    METRICS,
+    NAMES,
+    PAIRS,
+    draw_margins,
+    log_axis,
+    margins,
+    regret,
+    table,
+    tests,
+)
 
 UNITS = {"smse": "SMSE, % above the best", "smll": "SMLL, nats above the best"}
 COLOURS = dict(zip(DATA, [*style.CYCLE, style.INK]))
@@ -130,11 +141,10 @@ def draw_traces(fig, results, data, metric):
         axes[-1].plot(traces.index, traces[alpha].mean(axis=1), color=style.alpha_colour(alpha), marker=".", lw=1.5)
     style.label(axes[-1], title="means")
     for ax in axes:
-        ax.set(xscale="log", yscale="log" if metric == "smse" else "linear")
+        ax.set(xscale="log")
         ax.set_xticks([5, traces.index.max()], ["5", f"{traces.index.max()}"])
         if metric == "smse":
-            ax.yaxis.set_major_locator(MaxNLocator(4, min_n_ticks=2))
-            ax.yaxis.set_major_formatter("{x:g}")
+            log_axis(ax, traces.min().min(), traces.max().max())
         ax.minorticks_off()
     axes[0].set_ylabel(f"{ {**METRICS, 'nlml': 'NLML'}[metric]}, {data}")
     fig.supxlabel("M", fontsize=13)

@@ -6,7 +6,7 @@ standard 90:10 splits, with inputs and targets standardised on the training rows
 
 import numpy as np
 import pandas as pd
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import LogLocator, MaxNLocator
 
 from figures import significance, style
 from pepcore import datasets, metrics, training
@@ -186,14 +186,19 @@ def draw_curves(fig, results, metric):
         ax.set(xscale="log")
         ax.set_xticks([5, 20, 100], ["5", "", "100"])
         if metric == "smse":
-            ax.set(yscale="log")
-            ax.yaxis.set_major_locator(MaxNLocator(3, min_n_ticks=2))
-            ax.yaxis.set_major_formatter("{x:g}")
+            log_axis(ax, mean.min().min(), mean.max().max())
         ax.minorticks_off()
         style.label(ax, x="M", title=data)
     for ax in axes[:, 0]:
         ax.set_ylabel(METRICS[metric])
     style.alpha_colourbar(fig, fig.axes)
+
+
+def log_axis(ax, low, high):
+    """A logarithmic y-axis with few, round labels for values from `low` to `high`."""
+    ax.set(yscale="log")
+    ax.yaxis.set_major_locator(LogLocator(subs=(1, 3)) if high > 5 * low else MaxNLocator(3, min_n_ticks=2))
+    ax.yaxis.set_major_formatter("{x:g}")
 
 
 FIGURES = {"fig4a": (draw_pairs, (7, 5)), "fig4b": (draw_ranks, (7, 3)),
