@@ -7,6 +7,7 @@ import numpy as np
 from pepcore import iterative
 from pepcore.features import Basis, feature_map
 from pepcore.fit import Model
+from pepcore.gaussian import inverse_lower
 from pepcore.parameters import Coordinates
 from pepcore.posterior import Posterior
 from pepcore.sites import ImproperCavityError, Sites
@@ -14,6 +15,7 @@ from pepcore.starts import choose_pseudo_inputs, default_kernel, spread_of
 from pepcore.threads import one_blas_thread
 from pepcore.validation import check_alpha, check_inputs, check_positive, check_targets
 
+ROUNDING = 1e-6  # by which the largest variance of v may exceed 1, that of the prior
 STREAM_ELEMENTS = 10**8  # the features of all data are kept for the last fit if they are fewer numbers, 0.8 GB
 
 
@@ -40,8 +42,9 @@ def fit_minibatch(
     """Learn kernel, pseudo-inputs and likelihood without waiting for Power EP to converge.
 
     Each step moves the sites of one batch, O(batch M² + M³), and takes the gradient as if inference had converged. What
-    all sites together add to the posterior is kept as one (M, M) matrix and renewed once an epoch, since the features
-    have moved meanwhile. With rate = 0 this is Power EP on parts of the data and ends at the same fixed point.
+    all sites together add to the posterior is kept as one (M, M) matrix. Since the features move, it is renewed once an
+    epoch, and whenever it contradicts the sites. With rate = 0 this is Power EP on parts of the data and ends at the
+    same fixed point.
 
     Parameters
     ----------
@@ -157,6 +160,9 @@ class _Learner:
         """Moments of the batch's data under the posterior that all sites make."""
         sites = Sites(self.tau[rows], self.nu[rows])
         mean, C = iterative.solve_posterior(self.precision, self.shift, concave=False)
+        if self.tau.min() >= 0 and np.max(np.sum(inverse_lower(C) ** 2, axis=0)) > 1 + ROUNDING:
+            # sites of non-negative precision only narrow the prior: the sum is no longer that of these sites
+            raise ImproperCavityError("the posterior is wider than the prior although no site is negative")
         likelihood = self.values["likelihood"]
         return iterative.local_moments(features, self.y[rows], likelihood, self.alpha, sites, mean, C, weight)
 

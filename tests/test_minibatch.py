@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from pepcore import power_ep, training
+from pepcore import minibatch, power_ep, training
 from pepcore.interdomain import Blurred
 from pepcore.kernels import SquaredExponential
 from pepcore.likelihoods import Poisson, Probit, StudentT
@@ -130,6 +130,22 @@ def test_features_that_move_under_the_sites_do_not_end_the_learning(rate, batch)
         )
     assert numbers == [(number, True) for number in range(1, 10 * 300 // batch + 1)]
     assert np.isfinite(model.fit.log_evidence)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
+def test_a_sum_that_contradicts_the_sites_is_renewed(alpha):
+    """Take out more than was put in: the posterior is wider than the prior in a direction, though still a posterior."""
+    X, _, y = problem()
+    values = {"kernel": KERNEL, "Z": X[:12].copy(), "likelihood": Probit()}
+    learner = minibatch._Learner(X, y, alpha, values, Coordinates((), np.ones(2)), 0.0, 1.0, 1e-6)
+    learner.renew()
+    for rows in np.array_split(np.arange(300), 10):
+        learner.learn(rows)
+    right = learner.precision.copy()
+    learner.precision = right - (np.linalg.eigvalsh(right)[0] + 0.9) * np.eye(12)
+    assert np.linalg.eigvalsh(learner.precision + np.eye(12))[0] == pytest.approx(0.1)
+    learner.learn(np.arange(30))
+    np.testing.assert_allclose(learner.precision, right, rtol=0.1, atol=0.02 * np.abs(right).max())
 
 
 def test_adam_takes_the_steps_of_its_formula():
