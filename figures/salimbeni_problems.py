@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pepcore import Gaussian, Matern52, Probit, SquaredExponential, datasets
+from pepcore.decoupled_multiclass import RobustMax
 from pepcore.starts import choose_pseudo_inputs
 
 BASES = {  # name -> (basis, natural gradients); salimbeni2018 section 4
@@ -43,7 +44,7 @@ class Problem(NamedTuple):
         if isinstance(likelihood, Gaussian):
             residual = self.y_test - mean
             return float(np.abs(residual).mean()), float(np.sqrt((residual**2).mean())), float(log_p.mean())
-        wrong = float((np.sign(mean) != self.y_test).mean())
+        wrong = float(((mean.argmax(axis=1) if mean.ndim > 1 else np.sign(mean)) != self.y_test).mean())
         return wrong, wrong, float(log_p.mean())
 
 
@@ -55,14 +56,18 @@ def problem(data, split, rows=None):
         train = np.sort(np.random.default_rng(split).permutation(train)[:rows])
     X, X_test = datasets.standardise(dataset.X[train], dataset.X[test])
     y, y_test = dataset.y[train], dataset.y[test]
-    binary = len(np.unique(y)) == 2
-    if binary:
+    if dataset.task == "binary":
         y, y_test = (np.where(part == y.max(), 1.0, -1.0) for part in (y, y_test))
+        likelihood = Probit()
+    elif dataset.task == "multiclass":
+        y, y_test = y.astype(int), y_test.astype(int)
+        likelihood = RobustMax(len(np.unique(dataset.y)))
     else:
         y, y_test = datasets.standardise(y, y_test)
-    variance, D = 5.0 if binary else 1.0, X.shape[1]
+        likelihood = Gaussian(0.1)
+    variance, D = 1.0 if dataset.task == "regression" else 5.0, X.shape[1]
     kernel = Matern52(variance, np.full(D, 0.1 * np.sqrt(D))) + SquaredExponential(variance, np.full(D, np.sqrt(D)))
-    return Problem(X, y, X_test, y_test, kernel, Probit() if binary else Gaussian(0.1))
+    return Problem(X, y, X_test, y_test, kernel, likelihood)
 
 
 def options_of(name, beta, gamma):

@@ -38,6 +38,12 @@ class RobustMax:
         """dict: empty, nothing is learnt."""
         return {}
 
+    def with_parameters(self, parameters):
+        """The same likelihood; `parameters` must be empty."""
+        if parameters:
+            raise ValueError(f"unknown likelihood parameters {sorted(parameters)}; RobustMax has none to learn.")
+        return self
+
     def log_moment(self, y, mean, variance, alpha):
         """l_α (N,) and its first two derivatives in the means, d1 and d2 (C, N).
 

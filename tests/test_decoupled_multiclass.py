@@ -116,3 +116,16 @@ def test_bad_input_says_what_to_do():
         RobustMax(1)
     with pytest.raises(ValueError, match=r"in \(0, 1\)"):
         RobustMax(C, 0.0)
+
+
+def test_a_likelihood_without_parameters_may_be_named_among_what_is_learnt():
+    X, y, beta, gamma = problem(30)
+    options = {"steps": 3, "columns": 3, "batch": 10}
+    kernel, likelihood = SquaredExponential(1.5, [0.9, 1.1]), RobustMax(C)
+    named, unnamed = (
+        decoupled.infer(kernel, beta, gamma, X, y, likelihood, optimise=learn, **options)
+        for learn in (("kernel", "likelihood"), ("kernel",))
+    )
+    assert named.log_evidence == unnamed.log_evidence
+    with pytest.raises(ValueError, match="none to learn"):
+        likelihood.with_parameters({"epsilon": 0.1})

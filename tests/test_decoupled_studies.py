@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from figures import salimbeni_fig2, salimbeni_problems, salimbeni_tables
-from pepcore import datasets
+from pepcore import datasets, decoupled
 
 
 @pytest.fixture
@@ -35,11 +35,44 @@ def test_a_curve_climbs_to_the_optimum_and_not_over_it(data, basis):
     assert all(np.isfinite(value) for value in run.values())
 
 
-def test_a_run_of_the_tables_learns(data, monkeypatch):
+@pytest.mark.parametrize("name", ["ringnorm", "waveform"])
+def test_a_run_of_the_tables_learns(data, name, monkeypatch):
     monkeypatch.setattr(salimbeni_tables, "GAMMA", 30)
     monkeypatch.setattr(salimbeni_tables, "COLUMNS", 10)
     monkeypatch.setattr(salimbeni_tables, "METHODS", {"OrthNat": ("OrthNat", 20)})
-    few, more = (salimbeni_tables.compute(data("ringnorm"), "OrthNat", 0, steps=steps) for steps in (1, 60))
+    few, more = (salimbeni_tables.compute(data(name), "OrthNat", 0, steps=steps) for steps in (1, 60))
     assert set(few) == set(salimbeni_tables.OUTPUTS)
+    assert (few["steps"], more["steps"]) == (1, 60)
     assert few["bound"] < more["bound"]
     assert few["log_likelihood"] < more["log_likelihood"]
+
+
+def test_runs_on_many_classes_end_with_their_time_and_others_do_not(data, monkeypatch):
+    monkeypatch.setattr(salimbeni_tables, "GAMMA", 10)
+    monkeypatch.setattr(salimbeni_tables, "COLUMNS", 5)
+    monkeypatch.setattr(salimbeni_tables, "METHODS", {"Orth": ("Orth", 5)})
+    assert salimbeni_tables.compute(data("waveform"), "Orth", 0, steps=3, minutes=0)["steps"] == 0
+    assert salimbeni_tables.compute(data("ringnorm"), "Orth", 0, steps=3, minutes=0)["steps"] == 3
+
+
+def test_a_run_that_somebody_interrupts_is_no_result(data, monkeypatch):
+    monkeypatch.setattr(salimbeni_tables, "METHODS", {"Orth": ("Orth", 5)})
+
+    original = decoupled.infer
+
+    def infer(*args, at_step, **options):
+        def interrupted(number, posterior):
+            raise KeyboardInterrupt
+
+        return original(*args, at_step=interrupted, **options)
+
+    monkeypatch.setattr(salimbeni_tables.decoupled, "infer", infer)
+    with pytest.raises(KeyboardInterrupt):
+        salimbeni_tables.compute(data("waveform"), "Orth", 0, steps=3)
+
+
+def test_many_classes_have_the_methods_of_the_published_table():
+    grid = salimbeni_tables.grid()
+    many = {run["method"] for run in grid if run["data"] in salimbeni_tables.MANY}
+    assert many == {"Coupled_400", "CoupledNat_400", "OrthNat", "Orth", "Hybrid", "Decoupled"}
+    assert len(grid) == 10 * 8 + 5 * 6
