@@ -44,3 +44,23 @@ def tolerance(results, metric, share=SHARE):
     """The change that this share of the long runs does not exceed."""
     long = results[results["evaluations"] == LONG]
     return float(np.quantile(long[f"change_of_{metric}"], share))
+
+
+def changed_winners(results, margin, metric, first, second, repetitions=1000):
+    """In how many per cent of the comparisons of `uci_regression` another rounding would change the winner.
+
+    Both losses are moved, up or down by chance, by a change drawn from the long refits of the same data set and power.
+
+    Parameters
+    ----------
+    margin : Series with the index levels data, split, M, as `uci_regression.margins` returns for `first` and `second`
+    """
+    rng, changed = np.random.default_rng(0), []
+    long = results[(results["evaluations"] == LONG) & (results["study"] == "uci_regression")]
+    for data, part in margin.groupby(level="data"):
+        moved = np.tile(part.to_numpy(), (repetitions, 1))
+        for alpha in (first, second):
+            changes = long.loc[(long["data"] == data) & (long["alpha"] == alpha), f"change_of_{metric}"].to_numpy()
+            moved += rng.choice([-1, 1], moved.shape) * rng.choice(changes, moved.shape)
+        changed.append(((moved > 0) != (part.to_numpy() > 0)).mean(axis=0))
+    return 100 * float(np.mean(np.concatenate(changed)))

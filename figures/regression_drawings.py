@@ -37,8 +37,9 @@ def draw_regret(fig, results, M):
     for ax, metric in zip(fig.subplots(1, 2), METRICS):
         everywhere = regret(results, metric)
         here = everywhere.xs(M, level="M")
-        for data in present(results):
-            ax.plot(here.columns, here.loc[data], color=COLOURS[data], marker=".", lw=1.2, label=data)
+        for data in present(results):       # some sets have fewer sizes
+            losses = here.loc[data] if data in here.index else np.full(len(here.columns), np.nan)
+            ax.plot(here.columns, losses, color=COLOURS[data], marker=".", lw=1.2, label=data)
         ax.plot(here.columns, here.mean(), color=style.INK, lw=3, label="mean")
         ax.set_yscale("symlog", linthresh=CLOSE[metric])
         ax.set(ylim=(-0.2 * CLOSE[metric], 1.3 * everywhere.max().max()), xticks=(0, 0.5, 1))
@@ -84,20 +85,21 @@ def draw_sets(fig, results, metric, pair):
     upper, lower = pair
     wide, margin, sets = table(results, metric), margins(results, metric, upper, lower), present(results)
     sizes = sorted(set(wide.index.get_level_values("M")))
-    for data, top, bottom in zip(sets, *fig.subplots(2, len(sets), height_ratios=(1.6, 1))):
+    panels = fig.subplots(2, len(sets), height_ratios=(1.6, 1), squeeze=False)
+    for data, top, bottom in zip(sets, *panels):
         here = wide.xs(data, level="data")[[lower, upper]]
         ends = [here.min().min(), here.max().max()]
         top.plot(ends, ends, color=style.colours["grid"], lw=1.5)
         for M in sizes:
             strength = 1 - 0.75 * sizes.index(M) / len(sizes)
-            part = here.xs(M, level="M")
+            part = here[here.index.get_level_values("M") == M]
             top.plot(part[lower], part[upper], ".", ms=5, color=COLOURS[data], alpha=strength)
         if metric == "smse":
             top.set(xscale="log", yscale="log")
         top.set(xticks=[], yticks=[])
         top.minorticks_off()
         style.label(top, title=f"{data}\n{100 * (margin[data] > 0).mean():.0f} %")
-        top.title.set_fontsize(12)
+        top.title.set_fontsize(12 if len(sets) < 6 else 9)
         draw_margins(bottom, margin[data])
     fig.supxlabel(f"{METRICS[metric]} of {NAMES[lower]}; below: margin of {NAMES[upper]}", fontsize=12)
     fig.axes[0].set_ylabel(NAMES[upper])

@@ -5,7 +5,17 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from figures import bui_fig3, refits, regression_drawings, reruns, runner, significance, uci_regression
+from figures import (
+    bui_fig3,
+    refits,
+    regression_drawings,
+    reruns,
+    runner,
+    significance,
+    tables,
+    uci_budget,
+    uci_regression,
+)
 from pepcore import datasets, generators
 
 SECONDS = 20        # of work that a study's sample may have taken when it was computed
@@ -196,3 +206,29 @@ def test_score_is_what_compute_measures(metric, monkeypatch):
     monkeypatch.setattr(uci_regression, "standardised", lambda data, split: parts)
     expected = uci_regression.score(*parts, M=4, alpha=0.5, max_evaluations=3, seed=2)
     assert uci_regression.compute("any", 2, 4, 0.5, max_evaluations=3)[metric] == expected[metric]
+
+
+def test_winners_of_both_budgets(two_sets):
+    longer = two_sets[two_sets["split"] < 2].copy()
+    longer.loc[(longer["data"] == "a") & (longer["alpha"] == 0.5), "smse"] /= 2      # climbing on turns set a round
+    won = uci_budget.winners(longer, two_sets, "smse", 0.5, 0.0)
+    assert len(won) == 4 and list(won) == [500, 2000]
+    assert won.groupby(level="data").all().to_dict() == {500: {"a": False, "b": True}, 2000: {"a": True, "b": True}}
+
+
+def test_the_longer_runs_are_complete_and_climb_higher():
+    assert not tables.missing_runs(runner.load("uci_budget"))
+    inputs = ["data", "split", "M", "alpha"]
+    both = runner.results("uci_budget").merge(runner.results("uci_regression"), on=inputs)
+    assert len(both) == len(runner.load("uci_budget").runs())
+    # the same climb, further: but for rounding, which may lead it elsewhere
+    assert np.mean(both["log_evidence_x"] > both["log_evidence_y"] - 0.01) > 0.9
+
+
+def test_changed_winners():
+    refit = pd.DataFrame({"study": "uci_regression", "data": "a", "alpha": [0.0, 0.5], "evaluations": refits.LONG,
+                          "change_of_smse": [0.1, 0.2]})
+    index = pd.MultiIndex.from_product([["a"], range(4), [5]], names=["data", "split", "M"])
+    for margin, expected in ((1.0, 0), (0.25, 25), (-0.25, 25), (0.05, 50)):     # moves of -0.3, -0.1, 0.1 and 0.3
+        changed = refits.changed_winners(refit, pd.Series(margin, index), "smse", 0.5, 0.0, repetitions=4000)
+        assert changed == pytest.approx(expected, abs=2)
