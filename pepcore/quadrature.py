@@ -24,6 +24,7 @@ SPACING = 0.75  # of nodes far from the bend, in standard deviations: error exp(
 RESOLUTION = 0.2  # spacing of even nodes at the bend, in units of `scale`
 EVEN = 0.45  # nodes further apart than this, in units of `scale`, are better stretched; stretching doubles a node's cost
 GRAIN = 16  # counts of nodes differ by a multiple of this
+ALIKE = 1e-13  # relative difference of variances that are equal but for rounding
 CHUNK = 2**13  # elements per array, so that the dozen of them stay in the second-level cache
 GENTLE = ((0.08, 10), (0.16, 14), (0.24, 20), (0.32, 28))  # where p^α tilts weakly: up to this roughness so many nodes
 
@@ -55,10 +56,11 @@ def quadrature_log_moment(derivatives, y, mean, variance, alpha, centre=0.0, sca
     Source: bui2017 section 3.3 and appendix G; :eq:`pep-log-moment`, :eq:`pep-stein`, :eq:`pep-limit`.
     """
     data, shape = _broadcast(y, mean, variance, alpha, centre)
+    data, asked_by = _distinct(data)
     moments = np.empty((3, len(data[0])))
     for nodes in _nodes(derivatives, *data, scale, log_concave, growth):
         moments[:, nodes.rows] = _moments(nodes)
-    return tuple(m.reshape(shape) for m in moments)
+    return tuple(m.reshape(shape) for m in moments[:, asked_by])
 
 
 def quadrature_expectation(
@@ -94,6 +96,18 @@ def _broadcast(*arrays):
     """All arrays as vectors of float of one length, and the shape that the result should have."""
     arrays = [np.asarray(a, dtype=float) for a in np.broadcast_arrays(*arrays)]
     return [a.ravel() for a in arrays], arrays[0].shape
+
+
+def _distinct(data):
+    """The data without repetitions, and for each of the given data its place among them.
+
+    Under a stationary prior, where inference starts, only y tells the data apart, and labels and counts have few values.
+    """
+    y, mean, variance, alpha, _ = data
+    if not all(len(part) and np.ptp(part) <= ALIKE * np.abs(part[0]) for part in (mean, variance, alpha)):
+        return data, slice(None)
+    _, first, asked_by = np.unique(y, return_index=True, return_inverse=True)
+    return [part[first] for part in data], asked_by
 
 
 def _nodes(derivatives, y, mean, variance, alpha, centre, scale, log_concave, growth):

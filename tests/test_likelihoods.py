@@ -234,6 +234,14 @@ def test_private_powers_equal_one_by_one():
             np.testing.assert_allclose(together[:, n], alone[:, 0], rtol=1e-13)
 
 
+@pytest.mark.parametrize("likelihood", [Logit(), StudentT()], ids=lambda x: type(x).__name__)
+def test_data_alike_are_answered_as_each_alone(likelihood):
+    y, variance = np.array([1.0, -1.0, -1.0, 1.0, -1.0]), 1.5 * (1 + 1e-15 * np.arange(5))
+    together = np.array(likelihood.log_moment(y, np.zeros(5), variance, 0.5))
+    alone = [likelihood.log_moment(y[n : n + 1], np.zeros(1), variance[n : n + 1], 0.5) for n in range(5)]
+    np.testing.assert_allclose(together, np.hstack(alone), rtol=1e-13)
+
+
 def test_gaussian_closed_form_against_quadrature():
     rng = np.random.default_rng(4)
     y, mean, variance = rng.normal(size=60), 2 * rng.normal(size=60), 10 ** rng.uniform(-3, 1, 60)
