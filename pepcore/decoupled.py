@@ -156,7 +156,7 @@ def infer(
     NotPositiveDefiniteError
         If even a tiny natural step leaves no proper q, which a log-concave likelihood cannot do.
 
-    Source: salimbeni2018 sections 3 and 4, appendix F; Adam: kingma2015.
+    Source: salimbeni2018 sections 3 and 4, appendix F; :eq:`og-step`; Adam: kingma2015.
     """
     X = check_inputs(X, "X")
     y = likelihood.validate(check_targets(y, len(X)))

@@ -174,7 +174,7 @@ class Hybrid:
     m_beta : (M,), q's mean of f at beta, less what gamma adds there
     S_root : (M, M) lower triangular, S = S_root S_rootᵀ is the covariance of f at beta
 
-    Source: salimbeni2018 eqs (7) and (11).
+    Source: salimbeni2018 eqs (7) and (11); :eq:`og-bases`.
     """
 
     a_gamma: np.ndarray
@@ -217,7 +217,7 @@ class Orthogonal:
     a_beta : (M,), K_β⁻¹ times q's mean of f at beta
     S_root : (M, M) lower triangular, S = S_root S_rootᵀ is the covariance of f at beta
 
-    Source: salimbeni2018 eq. (12).
+    Source: salimbeni2018 eq. (12); :eq:`og-rkhs`, :eq:`og-process`.
     """
 
     a_gamma: np.ndarray
@@ -263,7 +263,7 @@ class Decoupled:
     a_gamma : (G,)
     B_root : (M, M) lower triangular, B = B_root B_rootᵀ
 
-    Source: salimbeni2018 eq. (8), where gamma is called alpha.
+    Source: salimbeni2018 eq. (8), where gamma is called alpha; :eq:`og-bases`.
     """
 
     a_gamma: np.ndarray

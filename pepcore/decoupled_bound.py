@@ -64,7 +64,7 @@ def _located(bases, X, K):
 def marginals(bases, process, X):
     """Mean and variance (N,) of q(f(x)) for rows X (N, D).
 
-    Source: salimbeni2018 eqs (6) and (11); the variance of eq. (10) has a sign wrong.
+    Source: salimbeni2018 eqs (6) and (11), the variance of eq. (10) has a sign wrong; :eq:`og-process`.
     """
     mean, variance = np.empty(len(X)), np.empty(len(X))
     for rows in row_blocks(len(X), len(bases.points)):
@@ -184,7 +184,7 @@ def kl_divergence(bases, process, columns=None):
     columns : (C,) int, or None
         Columns of K_γ to estimate gᵀK_γg from, drawn uniformly; the estimate has no bias and costs O(G C), not O(G²).
 
-    Source: salimbeni2018 proposition A.1 and appendix A.3.
+    Source: salimbeni2018 proposition A.1 and appendix A.3; :eq:`og-kl`.
     """
     return _kl_divergence(process, bases.project(process.g), bases.gamma_product(process.g, columns))
 
@@ -213,7 +213,7 @@ def bound(bases, parameters, X, y, likelihood, weight=1.0, columns=None, stored=
     Bound; its gradient is in natural units and holds the parametrisation's own fields still when the kernel changes. For a
     tuple the derivatives in the fields are stacked, those in the rest are sums.
 
-    Source: salimbeni2018 eq. (4) and appendix A.
+    Source: salimbeni2018 eq. (4) and appendix A; :eq:`og-bound`.
     """
     outputs = parameters if isinstance(parameters, tuple) else (parameters,)
     processes = tuple(output.process(bases) for output in outputs)

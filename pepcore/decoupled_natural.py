@@ -40,7 +40,7 @@ class Expectation(NamedTuple):
 
 
 def to_natural(bases, model):
-    """`Natural` of `model`, an `Orthogonal`. Source: salimbeni2018 eq. (13) and figure 1."""
+    """`Natural` of `model`, an `Orthogonal`. Source: salimbeni2018 eq. (13), figure 1; :eq:`og-natural`."""
     inverse = inverse_lower(model.S_root)
     precision = inverse.T @ inverse
     return Natural(model.a_gamma.copy(), precision @ _m_beta(bases, model), 0.5 * precision)
@@ -60,7 +60,7 @@ def from_natural(bases, natural):
 
 
 def to_expectation(bases, model):
-    """`Expectation` of `model`, an `Orthogonal`. Source: salimbeni2018 eq. (14) and figure 1."""
+    """`Expectation` of `model`, an `Orthogonal`. Source: salimbeni2018 eq. (14), figure 1; :eq:`og-natural`."""
     m_beta = _m_beta(bases, model)
     S = model.S_root @ model.S_root.T
     return Expectation(bases.residual_covariance @ model.a_gamma, m_beta, -S - np.outer(m_beta, m_beta))
@@ -133,7 +133,7 @@ def coupled_step(bases, process, data, step):
     NotPositiveDefiniteError
         If the step leaves no proper q, which takes a likelihood that is not log-concave.
 
-    Source: salimbeni2018 eqs (16b) and (16c); hensman2013.
+    Source: salimbeni2018 eqs (16b) and (16c); hensman2013; :eq:`og-step`, :eq:`og-one-step`.
     """
     projected = bases.project(process.g)
     m = process.w + projected
@@ -150,7 +150,7 @@ def coupled_step(bases, process, data, step):
 def exact_direction(bases, derivative):
     """(K_γ − K_γβK_β⁻¹K_βγ)⁻¹ derivative (G,): the natural gradient in a_γ. O(G³) once.
 
-    Source: salimbeni2018 eq. (16a), whose middle factor is misprinted.
+    Source: salimbeni2018 eq. (16a), whose middle factor is misprinted; :eq:`og-step`, :eq:`og-residual-step`.
     """
     if not len(bases.gamma):
         return np.zeros(0)
@@ -160,7 +160,7 @@ def exact_direction(bases, derivative):
 def diagonal_direction(bases, derivative, jitter=1e-6):
     """derivative (G,) over the diagonal of that matrix, plus `jitter` relative to the kernel's variance. O(GM²) once.
 
-    Source: salimbeni2018 eq. (17).
+    Source: salimbeni2018 eq. (17); :eq:`og-diagonal`.
     """
     if not len(bases.gamma):
         return np.zeros(0)
@@ -188,7 +188,7 @@ def optimum(bases, X, y, noise):
     y : (N,)
     noise : float
 
-    Source: salimbeni2018 appendix E, with the factor 1/noise that its last equation lost.
+    Source: salimbeni2018 appendix E, with the factor 1/noise that its last equation lost; :eq:`og-optimum`, :eq:`og-gain`.
     """
     M, G = len(bases.beta), len(bases.gamma)
     A_gamma = bases.basis.features(bases.gamma)[0] if G else np.zeros((M, 0))
@@ -210,7 +210,7 @@ def optimum(bases, X, y, noise):
 def log_partition(bases, natural):
     """A(η) = ½ j_γᵀ(K_γ − K_γβK_β⁻¹K_βγ)j_γ + ½ j_βᵀS j_β + ½ log|S| with S = ½Θ⁻¹; its gradient is `Expectation`.
 
-    Source: salimbeni2018 section 3.3 and appendix C.4.
+    Source: salimbeni2018 section 3.3 and appendix C.4; :eq:`og-partition`.
     """
     C, _ = safe_cholesky(2 * natural.Theta, name="Theta")
     white = solve_lower(C, natural.j_beta)
