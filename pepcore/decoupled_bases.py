@@ -139,11 +139,18 @@ class Process:
     w : (M,)
     g : (G,)
     root : (M, M) triangular, root rootᵀ = V
+    upper : bool, whether root is upper triangular; else it is lower triangular
     """
 
     w: np.ndarray
     g: np.ndarray
     root: np.ndarray
+    upper: bool = False
+
+    def whiten(self, A):
+        """rootᵀA (M, B) for A (M, B): column by column of squared length aᵀV a, in half the time of V A."""
+        A = np.array(A, order="F")
+        return multiply_lower(self.root.T, A) if self.upper else multiply_lower(self.root, A, transposed=True)
 
     @cached_property
     def V(self):
@@ -281,7 +288,7 @@ class Decoupled:
     def process(self, bases):
         Q = bases.L.T @ self.B_root
         C, _ = safe_cholesky(np.eye(len(Q)) + Q @ Q.T, name="I + L'BL")
-        return Process(np.zeros(len(Q)), self.a_gamma, inverse_lower(C).T)
+        return Process(np.zeros(len(Q)), self.a_gamma, inverse_lower(C).T, upper=True)
 
     def pull_back(self, bases, process, dw, dg, dV, VdV=None):
         """From derivatives in (g, V) to those in the fields; chain rule, V = (I + QQᵀ)⁻¹ and Q = LᵀB_root."""

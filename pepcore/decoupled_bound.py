@@ -68,11 +68,17 @@ def marginals(bases, process, X):
     """
     mean, variance = np.empty(len(X)), np.empty(len(X))
     for rows in row_blocks(len(X), len(bases.points)):
-        mean[rows], variance[rows], _ = _marginals(process, *located(bases, X[rows]))
+        mean[rows], variance[rows] = _marginals(process, *located(bases, X[rows]))
     return mean, variance
 
 
 def _marginals(process, A, h, K_gamma):
+    white = process.whiten(A)
+    return process.w @ A + process.g @ K_gamma, h + np.einsum("mb,mb->b", white, white)
+
+
+def _marginals_and_VA(process, A, h, K_gamma):
+    """The same, and V A (M, B), which the derivatives in A need."""
     VA = (A.T @ process.V).T  # in Fortran order, as A
     return process.w @ A + process.g @ K_gamma, h + np.einsum("mb,mb->b", A, VA), VA
 
@@ -99,9 +105,11 @@ def data_terms(bases, processes, X, y, likelihood, weight=1.0, stored=None, hype
         if hyper:
             K, vjp = bases.kernel.value_and_vjp(X[rows], bases.points)
             A, h, K_gamma = _located(bases, X[rows], K.T)
+            found = [_marginals_and_VA(process, A, h, K_gamma) for process in processes]
         else:
             A, h, K_gamma = stored(rows) if stored else located(bases, X[rows])
-        means, variances, VA = zip(*(_marginals(process, A, h, K_gamma) for process in processes), strict=True)
+            found = [_marginals(process, A, h, K_gamma) for process in processes]
+        means, variances, *VA = zip(*found, strict=True)
         mean, variance = np.stack(means), np.stack(variances)
         l, d1, d2 = _log_moment(likelihood, y[rows], mean, variance)
         d1, d2 = weight * d1, weight * d2
@@ -111,9 +119,9 @@ def data_terms(bases, processes, X, y, likelihood, weight=1.0, stored=None, hype
             term.dg[:] += K_gamma @ slope
             _add_weighted_gram(term.curvature, A, bend)
         if hyper:
-            for part in VA:
+            for part in VA[0]:
                 part -= A
-            total.add(vjp, X[rows], y[rows], mean, variance, VA, d1, d2, weight)
+            total.add(vjp, X[rows], y[rows], mean, variance, VA[0], d1, d2, weight)
     for term in terms:
         term.curvature[:] = _mirrored(term.curvature)
     return float(value), terms, total.gradient if hyper else {}
