@@ -25,9 +25,7 @@ def concave_window(growth, derivatives, y, mean, variance, alpha):
     far = np.flatnonzero(~near)
     if len(far):
         case = y[far], mean[far], variance[far], alpha[far]
-        anchor = _mode(derivatives, *case, g[far])
-        below[far] = anchor + _edge(derivatives, *case, anchor, -1)
-        above[far] = anchor + _edge(derivatives, *case, anchor, +1)
+        below[far], above[far] = _edges(derivatives, *case, _mode(derivatives, *case, g[far]))
         sd[far] = (above[far] - below[far]) / (2 * WINDOW)
     return below, above, sd, near & (np.abs(tilt) < WEAK)
 
@@ -67,28 +65,28 @@ def _mode(derivatives, y, mean, variance, alpha, g):
     return mode
 
 
-def _edge(derivatives, y, mean, variance, alpha, mode, side):
-    """Distance (R,) from the mode, with the sign of `side`, at which the tilted density is below exp(−WINDOW²/2)."""
+def _edges(derivatives, y, mean, variance, alpha, mode):
+    """Where below and above the mode, (R,) each, the tilted density is below exp(−WINDOW²/2) of its largest value."""
+    R = len(mode)
+    y, mean, precision, alpha, mode = (np.tile(part, 2) for part in (y, mean, 1 / variance, alpha, mode))
 
     def log_tilted(rows, offset):
         """Logarithm of the tilted density, not normalised, and its slope."""
         f = mode[rows] + offset
         log_p, g, _ = derivatives(y[rows], f)
         distance = f - mean[rows]
-        return (
-            alpha[rows] * log_p - 0.5 * distance**2 / variance[rows],
-            alpha[rows] * g - distance / variance[rows],
-        )
+        pull = distance * precision[rows]
+        return alpha[rows] * log_p - 0.5 * pull * distance, alpha[rows] * g - pull
 
-    everyone = np.arange(len(mode))
-    level = log_tilted(everyone, 0.0)[0] - 0.5 * WINDOW**2
-    edge = side * WINDOW * np.sqrt(variance)  # far enough: p^α only makes the density narrower
-    active = everyone
+    level = np.tile(log_tilted(slice(R), 0.0)[0] - 0.5 * WINDOW**2, 2)
+    edge = WINDOW / np.sqrt(precision)  # far enough: p^α only makes the density narrower
+    edge[:R] *= -1
+    active = np.arange(2 * R)
     while len(active):
         active = active[log_tilted(active, edge[active] / 2)[0] < level[active]]
         edge[active] /= 2
     for _ in range(2):  # on a concave function Newton's step from outside stays outside
-        value, slope = log_tilted(everyone, edge)
+        value, slope = log_tilted(slice(None), edge)
         outside = np.isfinite(slope) & (value < level)
-        edge = edge - np.where(outside, (value - level) / np.where(outside, slope, 1.0), 0.0)
-    return edge
+        edge -= np.where(outside, (value - level) / np.where(outside, slope, 1.0), 0.0)
+    return mode[:R] + edge[:R], mode[:R] + edge[R:]
