@@ -26,7 +26,7 @@ def html(site, name):
 
 
 def test_the_table_of_contents_names_every_page_once():
-    assert len(PAGES) == len(set(PAGES)) >= 16
+    assert len(PAGES) == len(set(PAGES)) >= 17
     sources = {path.with_suffix("").name for path in (build_book.ROOT / "chapters").iterdir()
                if path.suffix in (".ipynb", ".md")}
     assert {page.split("/")[-1] for page in PAGES} == sources

@@ -27,7 +27,7 @@ def test_every_notebook_is_a_page_of_the_book():
     on_disk = {path.relative_to(ROOT) for path in (ROOT / "chapters").rglob("*.ipynb")
                if ".ipynb_checkpoints" not in path.parts}
     assert on_disk == {path.relative_to(ROOT) for path in NOTEBOOKS}
-    assert len(on_disk) >= 11
+    assert len(on_disk) >= 12
 
 
 def test_nbval_collects_every_notebook_and_cell():
