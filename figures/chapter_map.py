@@ -7,18 +7,24 @@ from figures import style
 
 # name: (place of the box's centre in inches, what it says)
 CHAPTERS = {
-    "gp-features": ((0.9, 2.15), "Gaussian\nprocesses,\nfeatures"),
-    "ep-step-by-step": ((2.7, 2.15), "EP,\nstep by\nstep"),
-    "power-ep": ((4.5, 2.15), "Power EP\nand its\nlimits"),
-    "sparse-regression": ((6.3, 2.15), "Sparse\nregression:\none family"),
-    "sparse-classification": ((4.5, 0.6), "Sparse\nclassifi-\ncation"),
-    "sparse-ep-projection": ((6.3, 0.6), "Sparse EP\nby\nprojection"),
+    "gp-features": ((0.85, 3.7), "Gaussian\nprocesses,\nfeatures"),
+    "ep-step-by-step": ((2.6, 3.7), "EP,\nstep by\nstep"),
+    "power-ep": ((4.35, 3.7), "Power EP\nand its\nlimits"),
+    "sparse-regression": ((6.1, 3.7), "Sparse\nregression:\none family"),
+    "orthogonal-natural-gradients": ((2.6, 2.15), "Orthogonal\nnatural\ngradients"),
+    "sparse-classification": ((4.35, 2.15), "Sparse\nclassifi-\ncation"),
+    "sparse-ep-projection": ((6.1, 2.15), "Sparse EP\nby\nprojection"),
+    "which-alpha-regression": ((7.85, 2.15), "Study:\nwhich α?\nregression"),
+    "stochastic-ep-many-classes": ((2.6, 0.6), "Stochastic\nEP, many\nclasses"),
+    "which-alpha-classification": ((4.35, 0.6), "Study:\nwhich α?\nclassifi-\ncation"),
 }
 NEEDS = [("gp-features", "ep-step-by-step"), ("ep-step-by-step", "power-ep"), ("power-ep", "sparse-regression"),
          ("gp-features", "sparse-regression"), ("power-ep", "sparse-classification"),
-         ("sparse-regression", "sparse-ep-projection")]
+         ("sparse-regression", "sparse-ep-projection"), ("sparse-regression", "which-alpha-regression"),
+         ("sparse-classification", "orthogonal-natural-gradients"), ("sparse-classification", "stochastic-ep-many-classes"),
+         ("sparse-classification", "which-alpha-classification")]
 WIDTH, HEIGHT = 1.4, 1.0
-SIZE = (7.2, 3.5)       # of the figure, in inches
+SIZE = (8.7, 5.05)      # of the figure, in inches
 
 
 def draw(fig):
@@ -33,7 +39,7 @@ def draw(fig):
         ax.text(*place, text, ha="center", va="center", fontsize=12)
     for first, second in NEEDS:
         _arrow(ax, CHAPTERS[first][0], CHAPTERS[second][0])
-    ax.text(3.6, 3.27, "short cut: in regression nothing has to be iterated", ha="center", va="center", fontsize=11,
+    ax.text(3.5, 4.82, "short cut: in regression nothing has to be iterated", ha="center", va="center", fontsize=11,
             color=style.colours["data"], bbox={"facecolor": style.CARD, "edgecolor": "none", "pad": 1.5})
 
 
@@ -44,7 +50,8 @@ def _arrow(ax, start, end):
     if arched:
         start, end = (x, y + HEIGHT / 2 + 0.04), (to_x, to_y + HEIGHT / 2 + 0.04)
     elif y == to_y:
-        start, end = (x + WIDTH / 2 + 0.04, y), (to_x - WIDTH / 2 - 0.04, to_y)
+        side = np.sign(to_x - x) * (WIDTH / 2 + 0.04)
+        start, end = (x + side, y), (to_x - side, to_y)
     else:
         side = np.sign(x - to_x) * WIDTH / 4
         start, end = (x - side, y - HEIGHT / 2 - 0.04), (to_x + side, to_y + HEIGHT / 2 + 0.04)
