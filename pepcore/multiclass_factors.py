@@ -31,7 +31,7 @@ class Pairwise:
     y : (N,) int, labels in 0 ... C − 1
     C : int
 
-    Source: villacampa2017 eqs (6) to (8), with the sum over k ≠ y_i.
+    Source: villacampa2017 eqs (6) to (8), with the sum over k ≠ y_i; :eq:`mc-pieces`.
     """
 
     def __init__(self, y, C):
@@ -60,7 +60,7 @@ class Pairwise:
         The difference d = f_y − f_k is all that a factor sees, so this is the probit likelihood in d over its noise's
         deviation: in closed form at α = 1, by quadrature elsewhere.
 
-        Source: villacampa2017 eq. (6) for α = 1.
+        Source: villacampa2017 eq. (6) for α = 1; :eq:`mc-difference`, :eq:`mc-signs`.
         """
         noises = self.gather(np.broadcast_to(noise[:, None], (self.C, len(self.y)))).sum(axis=0)
         scale, difference, total = np.sqrt(noises), mean[0] - mean[1], variance[0] + variance[1]
@@ -83,7 +83,7 @@ class Joint:
     C : int
     epsilon : float, in [0, 1): how often a label is replaced by one of the C at random
 
-    Source: villacampa2017 eqs (1), (3) and (13).
+    Source: villacampa2017 eqs (1), (3) and (13); :eq:`mc-robust`, :eq:`mc-two-values`.
     """
 
     def __init__(self, y, C, epsilon):

@@ -44,7 +44,7 @@ def local_moments(maps, factors, noise, alpha, sites, posteriors, weight=1.0):
     The evidence is Σ_c (−½ log|V_c⁻¹| − ½ m_cᵀm_c) + Σ l + Σ_sites (−log(c)/(2α) + ½ α (ν − τμ)² s\\), as for one
     latent function: every site costs the same, whichever class it is in.
 
-    Source: villacampa2017 eq. (9), bui2017 eq. (126).
+    Source: villacampa2017 eq. (9), bui2017 eq. (126); :eq:`mc-site`, :eq:`mc-evidence`.
     """
     mu, s, h = map(factors.gather, maps.marginals(posteriors))
     cavity_mean, reduced = cavity(mu, s, sites, alpha)
@@ -65,7 +65,7 @@ def gradient_of(maps, factors, alpha, state):
 
     Before convergence it is the "inner approximate" gradient: what the sites would still do is left out.
 
-    Source: villacampa2017 eq. (10), in coordinates whose prior does not depend on any parameter.
+    Source: villacampa2017 eq. (10), in coordinates whose prior does not depend on any parameter; :eq:`mc-gradient`.
     """
     tilted, sites, gather_sum = state.tilted, state.sites, factors.scatter
     curvature = tilted.d2 + alpha * tilted.d1**2

@@ -58,7 +58,7 @@ def log_largest(y, mean, variance):
     slope : (C, N), (∂P/∂mean_c)/P
     bend : (C, N), (∂²P/∂mean_c²)/P, which is also twice (∂P/∂variance_c)/P
 
-    Source: villacampa2017 eqs (3) and (68).
+    Source: villacampa2017 eqs (3) and (68); :eq:`mc-largest`.
     """
     C, N = mean.shape
     others, every = rivals_of(y, C), np.arange(N)

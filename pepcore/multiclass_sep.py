@@ -118,7 +118,7 @@ def evaluate(maps, factors, noise, alpha, masks, sites, weight=1.0):
     sites : TiedSites
     weight : float, how many data each one stands for
 
-    Source: villacampa2017 section 2.3.1 and eq. (12).
+    Source: villacampa2017 section 2.3.1 and eq. (12); :eq:`mc-tied-cavity`, :eq:`mc-sep`.
     """
     total, groups, goals = sites.total(), [], []
     for mask, *own in zip(masks, sites.precisions, sites.shifts, strict=True):
