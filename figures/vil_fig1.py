@@ -21,7 +21,6 @@ TOLERANCE, MAX_SWEEPS = 1e-3, 100
 OUTPUTS = ("final_evidence", "nll", "error_rate",
            *(f"{name}_{number}" for name in ("evidence", "seconds") for number in CHECKPOINTS))
 NAMES = {"outer": "outer", "inner": "inner, approximate gradient", "inner-exact": "inner, exact gradient"}
-UNFINISHED = "a run takes up to a minute of one core; the rest follows"
 
 
 def grid():
