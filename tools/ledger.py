@@ -122,7 +122,8 @@ def links(claim):
         study = runner.load(claim.data)
         missing = len(tables.missing_runs(study))
         part = f", {len(study.runs()) - missing} of {len(study.runs())} runs so far" if missing else ""
-        parts.append(f"data: {{download}}`{claim.data}.csv </figures/results/{claim.data}.csv>`{part}")
+        file = f"{{download}}`{claim.data}.csv </figures/results/{claim.data}.csv>`" if study.file.exists() else claim.data
+        parts.append(f"data: {file}{part}")
     return "; ".join(parts)
 
 
