@@ -1,13 +1,41 @@
 """The logarithm of the normal distribution function, and its derivatives far into both tails."""
 
 import numpy as np
-from scipy.special import erfcx, ndtr
+from scipy.special import erfcx
 
-INVERSE_ROOT_TWO_PI = 1 / np.sqrt(2 * np.pi)
+LARGEST = 8.0  # up to here Mills' ratio is the rational function below, and erfcx, several times slower, beyond
+# From the highest power down. A least-squares fit to Mills' ratio on [0, 8] with weights that level the relative error, which
+# is 2e-15. All are positive, so that nothing cancels. The library's Φ takes twice the time: it branches on every value.
+NUMERATOR = (
+    0.999999845521184,
+    21.7951895758317,
+    224.73027060558147,
+    1407.2485070112032,
+    5765.8664092532,
+    15529.354114617066,
+    25805.789450654673,
+    21341.68248555741,
+)
+DENOMINATOR = (
+    1.0,
+    21.795178536791052,
+    225.73064551270377,
+    1429.0356141593961,
+    5988.720898336157,
+    16891.563137767906,
+    31145.496358514574,
+    34176.578027900876,
+    17028.19895678319,
+)
+
+
+COEFFICIENTS = np.array([(0.0, *NUMERATOR)[::-1], DENOMINATOR[::-1]])
 
 
 def log_ndtr_derivatives(z):
     """log Φ(z), its slope φ/Φ and minus its second derivative (φ/Φ)(φ/Φ + z), accurate in both tails.
+
+    Everything follows from Mills' ratio Φ(−x)/φ(x) of x = |z|, which neither underflows nor cancels.
 
     Parameters
     ----------
@@ -18,30 +46,42 @@ def log_ndtr_derivatives(z):
     log_p <= 0, hazard > 0, bend in (0, 1), each shaped as z
     """
     shape, z = np.shape(z), np.atleast_1d(z)
-    negative, smaller = z < 0, ndtr(-np.abs(z))  # Φ(−|z|)
-    p = np.where(negative, smaller, 1 - smaller)
-    with np.errstate(divide="ignore", invalid="ignore"):  # the tail underflows only where it is replaced below
-        log_p = np.where(negative, np.log(p), np.log1p(-smaller))
-        hazard = z * z
-        hazard *= -0.5
-        hazard = np.exp(hazard, out=hazard)
-        hazard /= p
-        hazard *= INVERSE_ROOT_TWO_PI
-        bend = hazard + z
-        bend *= hazard
-    tail = z < -8
-    if tail.any():
-        log_p[tail], hazard[tail], bend[tail] = _far_below(z[tail])
+    negative, ratio = z < 0, _mills_ratio(np.abs(z))
+    exponent = z * z
+    exponent *= -0.5
+    exponent -= 0.5 * np.log(2 * np.pi)
+    density = np.exp(exponent)
+    tail = density * ratio  # Φ(−|z|)
+    exponent += np.log(ratio)
+    log_p = np.where(negative, exponent, np.log1p(-tail))
+    density /= 1 - tail
+    hazard = np.where(negative, 1 / ratio, density)
+    bend = hazard + z
+    bend *= hazard
+    far = z < -100
+    if far.any():  # φ/Φ + z cancels; the asymptotic series is exact to rounding
+        s = 1 / z[far] ** 2
+        bend[far] = 1 - s * (1 - s * (6 - s * 50))
     return tuple(values.reshape(shape) for values in (log_p, hazard, bend))
 
 
-def _far_below(z):
-    """As `log_ndtr_derivatives` far below 0, where φ and Φ underflow and φ/Φ + z cancels.
+def _mills_ratio(x):
+    """Φ(−x)/φ(x) for an array x >= 0."""
+    beyond = x > LARGEST
+    ratio, denominator = COEFFICIENTS @ _powers(np.minimum(x, LARGEST).ravel())
+    ratio /= denominator
+    ratio = ratio.reshape(x.shape)
+    if beyond.any():
+        ratio[beyond] = np.sqrt(np.pi / 2) * erfcx(x[beyond] * np.sqrt(0.5))
+    return ratio
 
-    The scaled function erfcx does neither, Φ(z) = ½ exp(−z²/2) erfcx(−z/√2); it takes five times as long.
-    """
-    scaled = erfcx(-z * np.sqrt(0.5))
-    hazard = np.sqrt(2 / np.pi) / scaled
-    s = 1 / z**2
-    series = 1 - s * (1 - s * (6 - s * 50))  # asymptotic; exact to rounding below -100
-    return np.log(0.5 * scaled) - 0.5 * z * z, hazard, np.where(z < -100, series, hazard * (hazard + z))
+
+def _powers(x):
+    """x⁰ ... x⁸ (9, n) in four products, so that both polynomials are one matrix product, without Horner's many passes."""
+    powers = np.empty((9, len(x)))
+    powers[0], powers[1] = 1.0, x
+    np.multiply(x, x, out=powers[2])
+    np.multiply(powers[1], powers[2], out=powers[3])
+    np.multiply(powers[2], powers[2], out=powers[4])
+    np.multiply(powers[1:5], powers[4], out=powers[5:9])
+    return powers

@@ -25,7 +25,7 @@ RESOLUTION = 0.2  # spacing of even nodes at the bend, in units of `scale`
 EVEN = 0.45  # nodes further apart than this, in units of `scale`, are better stretched; stretching doubles a node's cost
 GRAIN = 16  # counts of nodes differ by a multiple of this
 ALIKE = 1e-13  # relative difference of variances that are equal but for rounding
-CHUNK = 2**13  # elements per array, so that the dozen of them stay in the second-level cache
+CHUNK = 2**14  # elements per array, so that the dozen of them stay in the second-level cache
 GENTLE = ((0.08, 10), (0.16, 14), (0.24, 20), (0.32, 28))  # where p^α tilts weakly: up to this roughness so many nodes
 
 

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
-from scipy.special import expit, gammaln, log_ndtr, ndtr
+from scipy.special import erfcx, expit, gammaln, log_ndtr, ndtr
 
 from pepcore.likelihoods import Gaussian, Likelihood, Logit, Poisson, Probit, StudentT
+from pepcore.normal import log_ndtr_derivatives
 from pepcore.quadrature import quadrature_log_moment
 
 # QUADPACK, where it is asked for the last digit
@@ -113,6 +114,17 @@ def test_probit_derivatives_in_the_far_tail(z):
     _, slope, bend = Probit().derivatives(np.array([1.0]), np.array([z]))
     assert slope[0] == pytest.approx(x + rest, rel=1e-14)
     assert bend[0] == pytest.approx(-(x + rest) * rest, rel=1e-11)
+
+
+def test_log_normal_derivatives_against_scaled_error_functions():
+    """Where the rational function serves and beyond it: Φ(z) = exp(−z²/2) erfcx(−z/√2)/2, log Φ(z) = log1p(−Φ(−z))."""
+    below, above = -np.linspace(0, 12, 3001), np.linspace(0, 12, 3001)
+    log_p, hazard, _ = log_ndtr_derivatives(below)
+    np.testing.assert_allclose(hazard, np.sqrt(2 / np.pi) / erfcx(-below / np.sqrt(2)), rtol=1e-14)
+    np.testing.assert_allclose(log_p, np.log(erfcx(-below / np.sqrt(2)) / 2) - below**2 / 2, rtol=1e-14)
+    log_p, hazard, _ = log_ndtr_derivatives(above)
+    np.testing.assert_allclose(log_p, np.log1p(-ndtr(-above)), rtol=1e-13)
+    np.testing.assert_allclose(hazard, np.exp(-(above**2) / 2) / np.sqrt(2 * np.pi) / ndtr(above), rtol=1e-14)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])

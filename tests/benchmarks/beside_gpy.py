@@ -1,7 +1,8 @@
 """Two processes that evaluate in turns, one with pepcore and one with GPy: what the benchmarks share.
 
-Each has one BLAS thread, and while one works the other sleeps, so that both see the same machine. Processor time on one
-thread is the time on the clock of an idle machine. GPy is installed once, into an environment of its own in the user's
+Each has one BLAS thread, and while one works the other sleeps, so that both see the same machine. Each keeps to a core of
+its own where there are several, so that neither finds the other's data in its cache, as no user would. Processor time on
+one thread is the time on the clock of an idle machine. GPy is installed once, into an environment of its own in the user's
 cache.
 """
 
@@ -32,11 +33,13 @@ def work(evaluate):
 class Worker:
     """A process that evaluates when asked: `script` with the arguments --worker side, size ..."""
 
-    def __init__(self, script, python, side, size):
+    def __init__(self, script, python, side, size, core):
         command = [python, script, "--worker", side, *map(str, size)]
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, **ONE_THREAD}
         )
+        if core is not None:
+            os.sched_setaffinity(self.process.pid, {core})
         self.seconds, self.megabytes, self.values = [], 0.0, ()
 
     def ask(self):
@@ -69,7 +72,8 @@ def gpy_python():
 def race(script, size, repeats, gpy):
     """The workers, after one round to warm up and `repeats` rounds in turns, and the median seconds of each."""
     sides = [(sys.executable, "pepcore")] + ([(gpy, "gpy")] if gpy else [])
-    workers = [Worker(script, python, side, size) for python, side in sides]
+    cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [None]  # Linux only
+    workers = [Worker(script, python, side, size, cores[-1 - i % len(cores)]) for i, (python, side) in enumerate(sides)]
     for _ in range(repeats + 1):
         for worker in workers:
             worker.ask()
