@@ -9,6 +9,7 @@ from scipy.optimize import minimize
 from pepcore.parameters import Coordinates
 
 LONGEST = 0.1  # the longest part of an adaptive step: 10 % of a positive parameter, a tenth of an input's spread
+NOTHING = 1e-8  # nats; at the prior every class is as likely whatever the parameters, and the gradient is 0 but for rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,12 +75,13 @@ class Adaptive:
         self.point, self.rate, self.rates, self.sign = start, rate, None, None
 
     def ascend(self, gradient):
-        """The point after one step; a gradient that is not finite leaves it where it was."""
-        if not np.all(np.isfinite(gradient)):
+        """The point after one step; a gradient that is not finite, or nothing but rounding, leaves it where it was."""
+        largest = np.abs(gradient).max()
+        if not (np.isfinite(largest) and largest > NOTHING):
             return self.point
         sign = np.sign(gradient)
         if self.rates is None:
-            self.rates = self.rate / np.maximum(np.abs(gradient), 1e-3 * max(np.abs(gradient).max(), 1e-300))
+            self.rates = self.rate / np.maximum(np.abs(gradient), 1e-3 * largest)
         else:
             self.rates = self.rates * np.where(sign == self.sign, 1.02, 0.5)
         self.sign = sign

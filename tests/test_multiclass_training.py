@@ -70,6 +70,12 @@ def test_the_vector_of_parameters_is_undone_and_its_gradient_is_the_chain_rule()
     assert gradient @ direction == pytest.approx((up - down) / 2e-5, abs=1e-4)
 
 
+def test_the_adaptive_step_takes_no_direction_from_rounding():
+    climber = Adaptive(np.zeros(2), 0.01)
+    assert np.array_equal(climber.ascend(np.array([1e-16, -1e-17])), np.zeros(2))
+    assert np.allclose(climber.ascend(np.array([2.0, -4.0])), [0.01, -0.01])
+
+
 def test_the_adaptive_step_grows_by_two_percent_and_halves_when_the_sign_changes():
     climber = Adaptive(np.zeros(2), 0.01)
     steps, before = [], np.zeros(2)
