@@ -6,24 +6,19 @@ moves the rest. The paper prints two pictures and no settings; those below are o
 
 import time
 import warnings
-from functools import cache
 
 import numpy as np
-from scipy.cluster.vq import kmeans2
 
-from figures import style
-from pepcore import datasets, metrics, training
-from pepcore.kernels import SquaredExponential
+from figures import mnist, style
+from figures.mnist import BATCH, CHECKPOINTS, EPOCHS, KMEANS_ROWS, RATE, curve
+from pepcore import metrics, training
 from pepcore.likelihoods import Probit
 
 SIZES = (100, 200)
 ALPHAS = (0.5, 0.0, 1.0, 0.2)
-BATCH, EPOCHS, RATE = 200, 20, 0.01
-CHECKPOINTS = (10, 30, 100, 300, 600, 1000, 2000, 3000, 4000, 5000, 6000)      # steps; 300 are an epoch
 MEASURED = ("error_rate", "log_likelihood", "seconds")
 OUTPUTS = tuple(f"{name}_{number}" for name in MEASURED for number in CHECKPOINTS)
 UNFINISHED = "a run takes two to five minutes of one core; the rest follows"
-KMEANS_ROWS = 5000
 SHOWN_SIZES = (100,)        # those of which all runs are committed for good: the chapter shows no others
 
 
@@ -37,22 +32,17 @@ def prepare():
     digits()
 
 
-@cache
 def digits():
-    """X (60 000, 784) in [0, 1], y in {-1, +1} (odd digits are +1), and the same of the 10 000 test images."""
-    dataset = datasets.load("mnist")
-    train, test = datasets.official_split(dataset)
-    X, y = dataset.X.astype(float) / 255, np.where(dataset.y % 2 == 1, 1.0, -1.0)
-    return X[train], y[train], X[test], y[test]
+    """As `mnist.digits` with y in {-1, +1}: odd digits are +1."""
+    X, y, X_test, y_test = mnist.digits()
+    return X, np.where(y % 2 == 1, 1.0, -1.0), X_test, np.where(y_test % 2 == 1, 1.0, -1.0)
 
 
 def compute(M, alpha, rows=None, epochs=EPOCHS, checkpoints=CHECKPOINTS):
     """One curve; the seconds are processor time and leave out what is measured on the way."""
     X, y, X_test, y_test = digits()
     X, y = X[:rows], y[:rows]
-    # r² = 2 for a typical pair, as in `training.default_kernel`, but one unit for all pixels: many are nearly always black
-    kernel = SquaredExponential(4.0, np.full(X.shape[1], np.sqrt(X.var(axis=0).sum())))
-    Z, _ = kmeans2(X[:KMEANS_ROWS], M, iter=10, minit="points", rng=np.random.default_rng(0))
+    kernel, Z = mnist.start_kernel(X), mnist.centres(X[:KMEANS_ROWS], M)
     result, clock = {}, {"spent": 0.0}
 
     def look(number, posterior):
@@ -70,12 +60,6 @@ def compute(M, alpha, rows=None, epochs=EPOCHS, checkpoints=CHECKPOINTS):
         training.fit_minibatch(kernel, X, y, Probit(), Z=Z, alpha=alpha, batch=BATCH, epochs=epochs, rate=RATE,
                                max_sweeps=0, at_step=look)
     return result
-
-
-def curve(row, metric):
-    """Steps, processor seconds and the loss at each checkpoint, of one row of the results."""
-    return (np.array(CHECKPOINTS), np.array([row[f"seconds_{number}"] for number in CHECKPOINTS]),
-            np.array([row[f"{metric}_{number}"] for number in CHECKPOINTS]))
 
 
 def draw(fig, results, M):

@@ -5,23 +5,19 @@ one set that all classes share, or one for each class, as in the paper. Each row
 """
 
 import time
-from functools import cache
 
 import numpy as np
-from scipy.cluster.vq import kmeans2
 
 from figures import style
-from pepcore import datasets, metrics
-from pepcore.kernels import SquaredExponential
+from figures.mnist import BATCH, CHECKPOINTS, EPOCHS, KMEANS_ROWS, RATE, centres, curve, digits, start_kernel
+from pepcore import metrics
 from pepcore.multiclass_minibatch import fit_minibatch
 
-M, BATCH, EPOCHS, RATE = 200, 200, 20, 0.01
+M = 200
 RUNS = (("sep", "shared"), ("vi", "shared"), ("sep", "own"), ("vi", "own"), ("ep", "shared"))
-CHECKPOINTS = (10, 30, 100, 300, 600, 1000, 2000, 3000, 4000, 5000, 6000)      # steps; 300 are an epoch
 MEASURED = ("error_rate", "nll", "seconds")
 OUTPUTS = tuple(f"{name}_{number}" for name in MEASURED for number in CHECKPOINTS)
 UNFINISHED = "a run takes from four minutes to half an hour of one core; the rest follows"
-KMEANS_ROWS = 5000
 NAMES = {"sep": "stochastic EP", "ep": "EP", "vi": "VI"}
 COLOURS = {"sep": style.CYCLE[3], "ep": style.colours["ep"], "vi": style.colours["vfe"]}
 
@@ -36,21 +32,11 @@ def prepare():
     digits()
 
 
-@cache
-def digits():
-    """X (60 000, 784) in [0, 1], y in 0 ... 9, and the same of the 10 000 test images."""
-    dataset = datasets.load("mnist")
-    train, test = datasets.official_split(dataset)
-    X, y = dataset.X.astype(float) / 255, dataset.y.astype(int)
-    return X[train], y[train], X[test], y[test]
-
-
 def compute(method, pseudo_inputs, rows=None, size=M, epochs=EPOCHS, checkpoints=CHECKPOINTS):
     """One curve; the seconds are processor time and leave out what is measured on the way."""
     X, y, X_test, y_test = digits()
     X, y = X[:rows], y[:rows]
-    # r² = 2 for a typical pair, and one unit for all pixels: many are nearly always black
-    kernel = SquaredExponential(4.0, np.full(X.shape[1], np.sqrt(X.var(axis=0).sum())))
+    kernel = start_kernel(X)
     few = slice(KMEANS_ROWS)
     if pseudo_inputs == "shared":
         Z = centres(X[few], size)
@@ -77,17 +63,6 @@ def compute(method, pseudo_inputs, rows=None, size=M, epochs=EPOCHS, checkpoints
     fit_minibatch(kernel, Z, (X, y), method=method, classes=10, batch=BATCH, epochs=epochs, rate=RATE, spread=spread,
                   callback=look)
     return result
-
-
-def centres(X, count):
-    """`count` rows between those of X, by k-means."""
-    return kmeans2(X, count, iter=10, minit="points", rng=np.random.default_rng(0))[0]
-
-
-def curve(row, metric):
-    """Steps, processor seconds and the loss at each checkpoint, of one row of the results."""
-    return (np.array(CHECKPOINTS), np.array([row[f"seconds_{number}"] for number in CHECKPOINTS]),
-            np.array([row[f"{metric}_{number}"] for number in CHECKPOINTS]))
 
 
 def draw(fig, results, pseudo_inputs="shared"):

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.linalg import blas
 
 from pepcore.features import row_blocks
-from pepcore.gaussian import multiply_lower, solve_lower
+from pepcore.gaussian import multiply_lower, solve_lower, symmetric
 
 
 class DataTerm(NamedTuple):
@@ -123,7 +123,7 @@ def data_terms(bases, processes, X, y, likelihood, weight=1.0, stored=None, hype
                 part -= A
             total.add(vjp, X[rows], y[rows], mean, variance, VA[0], d1, d2, weight)
     for term in terms:
-        term.curvature[:] = _mirrored(term.curvature)
+        term.curvature[:] = symmetric(term.curvature)
     return float(value), terms, total.gradient if hyper else {}
 
 
@@ -144,14 +144,6 @@ def _add_weighted_gram(total, A, weights):
         blas.dsyrk(-1.0, A * np.sqrt(-weights), beta=1.0, c=total, lower=1, overwrite_c=1)
     else:
         total += (A * weights) @ A.T
-
-
-def _mirrored(S):
-    """The symmetric matrix (M, M) with the lower triangle of S."""
-    lower = np.tril(S, -1)
-    lower += lower.T
-    lower[np.diag_indices_from(lower)] = np.diag(S)
-    return lower
 
 
 class _HyperGradient:
@@ -307,7 +299,7 @@ class _HyperTotal:
 
 def _cholesky_pull_back(L_inverse, S):
     """dF/dK_β (M, M) from −Lᵀ dF/dL: −½ L⁻ᵀ sym(S) L⁻¹, sym mirroring the lower triangle."""
-    half = multiply_lower(L_inverse, np.asfortranarray(_mirrored(S)), transposed=True)
+    half = multiply_lower(L_inverse, np.asfortranarray(symmetric(S)), transposed=True)
     return -0.5 * multiply_lower(L_inverse, np.array(half.T, order="F"), transposed=True)
 
 

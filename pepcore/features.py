@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pepcore.gaussian import inverse_lower, multiply_lower, safe_cholesky, solve_lower
+from pepcore.gaussian import inverse_lower, multiply_lower, safe_cholesky, solve_lower, symmetric
 
 BLOCK_ELEMENTS = 2**17  # 1 MiB of float64: an M x block array stays in the second-level cache
 KEPT_ELEMENTS = 2**20  # numbers in A up to which what the kernel computed is kept for its derivatives
@@ -234,9 +234,7 @@ def pull_back_blocks(features, derivatives):
 
 def _cholesky_pull_back(L, S):
     """dF/dK_uu (M, M) through A = L⁻¹K_uf, from S = dF/dA Aᵀ: −½ L⁻ᵀ sym(S) L⁻¹, sym mirroring the lower triangle."""
-    lower = np.tril(S, -1)
-    symmetric = np.array(lower + lower.T + np.diag(np.diag(S)), order="F")
-    half = solve_lower(L, symmetric, transposed=True)
+    half = solve_lower(L, np.asfortranarray(symmetric(S)), transposed=True)
     return -0.5 * solve_lower(L, np.array(half.T, order="F"), transposed=True)
 
 

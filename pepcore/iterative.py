@@ -11,7 +11,7 @@ from scipy.linalg import blas, lapack
 
 from pepcore.features import feature_map, pull_back_blocks
 from pepcore.fit import Fit
-from pepcore.gaussian import inverse_lower, log_determinant, multiply_lower, safe_cholesky, solve_lower
+from pepcore.gaussian import inverse_lower, log_determinant, multiply_lower, safe_cholesky, solve_lower, symmetric
 from pepcore.posterior import Posterior
 from pepcore.sites import ImproperCavityError, Sites, cavity, log1p_ratio, move, target
 from pepcore.sweeps import parallel, run_sweeps
@@ -144,7 +144,7 @@ def posterior_of(features, sites):
 def natural_parameters(features, sites):
     """Σ τ a aᵀ (M, M) and Σ ν a (M,): what the sites add to the prior's natural parameters I and 0."""
     precision, shift = lower_sums(features, sites)
-    return precision + np.tril(precision, -1).T, shift
+    return symmetric(precision), shift
 
 
 def lower_sums(features, sites):

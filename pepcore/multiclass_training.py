@@ -147,6 +147,15 @@ def fit(
     )
 
 
+def _infer(values, X, y, sites, options):
+    """Inference to convergence, from given sites if they still leave proper cavities."""
+    infer = partial(multiclass.infer, values["kernels"], values["Z"], X, y, noise=values["noise"], **options)
+    try:
+        return infer(sites=sites)
+    except ImproperCavityError:
+        return infer()
+
+
 class _Outer:
     """Evidence and gradient after inference from the sites of the evaluation before."""
 
@@ -154,22 +163,13 @@ class _Outer:
         self.X, self.y, self.options, self.sites, self.history = X, y, options, None, []
 
     def __call__(self, values):
-        result = self._infer(values, self.options)
+        result = self.finish(values, self.options)
         self.history.append(result.log_evidence)
         self.sites = result.sites
         return result.log_evidence, result.gradient
 
     def finish(self, values, options):
-        return self._infer(values, options)
-
-    def _infer(self, values, options):
-        infer = partial(
-            multiclass.infer, values["kernels"], values["Z"], self.X, self.y, noise=values["noise"], **options
-        )
-        try:
-            return infer(sites=self.sites)
-        except ImproperCavityError:
-            return infer()
+        return _infer(values, self.X, self.y, self.sites, options)
 
 
 class _Inner:
@@ -193,14 +193,7 @@ class _Inner:
         return state.log_evidence, self._gradient(maps, state)
 
     def finish(self, values, options):
-        """Inference to convergence."""
-        infer = partial(
-            multiclass.infer, values["kernels"], values["Z"], self.X, self.y, noise=values["noise"], **options
-        )
-        try:
-            return infer(sites=self.sites)
-        except ImproperCavityError:
-            return infer()
+        return _infer(values, self.X, self.y, self.sites, options)
 
     def _flat(self, maps):
         if self.method == "sep":

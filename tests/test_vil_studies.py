@@ -33,10 +33,12 @@ def test_the_beginning_of_a_committed_run_comes_out_again(update):
     needs(vil_fig1.prepare)
     results = runner.results("vil_fig1")
     row = results[(results["split"] == 0) & (results["update"] == update)].iloc[0]
-    again = vil_fig1.compute(0, update, iterations=2)
+    again = vil_fig1.compute(0, update, iterations=5)
     # outer updates stop EP at a tolerance, after which another processor may have gone one sweep further
     tolerance = 1e-3 if update == "outer" else 1e-7
-    assert [again["evidence_1"], again["evidence_2"]] == pytest.approx([row["evidence_1"], row["evidence_2"]], rel=tolerance)
+    assert again["evidence_2"] != again["evidence_5"]
+    for number in (1, 2, 5):
+        assert again[f"evidence_{number}"] == pytest.approx(row[f"evidence_{number}"], rel=tolerance)
 
 
 # Three classes in the plane -------------------------------------------------------------------------------------------
