@@ -33,9 +33,10 @@ def prepare():
     villacampa_tables.datasets.load("vehicle")
 
 
-def compute(split, update, iterations=ITERATIONS, percent=20):
-    """One curve; processor seconds from the start of the training."""
+def compute(split, update, iterations=ITERATIONS, percent=20, perturbation=0.0):
+    """One curve; processor seconds from the start of the training. `perturbation` changes the inputs by that fraction."""
     X, y, X_test, y_test = villacampa_tables.standardised("vehicle", split)
+    X = X * (1 + perturbation * np.random.default_rng(0).standard_normal(X.shape))
     marks, start = [], time.process_time()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "EP has not converged")

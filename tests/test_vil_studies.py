@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from figures import runner, vil_fig1, vil_fig3, vil_fig5, villacampa_tables
+from figures import runner, vil_fig1, vil_fig3, vil_fig5, vil_path, villacampa_tables
 from pepcore import datasets
 
 
@@ -39,6 +39,19 @@ def test_the_beginning_of_a_committed_run_comes_out_again(update):
     assert again["evidence_2"] != again["evidence_5"]
     for number in (1, 2, 5):
         assert again[f"evidence_{number}"] == pytest.approx(row[f"evidence_{number}"], rel=tolerance)
+
+
+def test_twins_of_the_runs_end_as_far_apart_as_the_ledger_says():
+    needs(vil_path.prepare)
+    apart = vil_path.apart(runner.results("vil_path"), runner.results("vil_fig1"))
+    assert len(apart) == 9 and apart.max() == pytest.approx(4.9, abs=0.05)       # per cent
+
+
+def test_a_twin_has_other_inputs_and_is_otherwise_the_same_run():
+    needs(vil_path.prepare)
+    flat = [vil_fig1.compute(0, "inner", iterations=1, perturbation=size)["evidence_1"] for size in (0.0, vil_path.PERTURBATION)]
+    assert flat[0] == pytest.approx(flat[1], rel=1e-9)
+    assert set(vil_path.compute(0, "inner", iterations=1)) == set(vil_path.OUTPUTS)
 
 
 # Three classes in the plane -------------------------------------------------------------------------------------------
