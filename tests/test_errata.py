@@ -356,6 +356,78 @@ def test_vil_1():
     assert agree(corrected, truth)
 
 
+def test_vil_2():
+    """The log evidence of given sites: the integral of prior and sites, each site as large as Z over its cavity."""
+    rng = np.random.default_rng(4)
+    C, M, N = 3, 2, 4
+    labels = np.array([0, 1, 2, 1])
+    K = [np.cov(rng.normal(size=(M, 9))) for _ in range(C)]
+    factors = [(i, k) for i in range(N) for k in range(C) if k != labels[i]]
+    log_Z = dict(zip(factors, rng.normal(size=len(factors))))
+    # what a factor adds to the precision and the precision-mean of its two classes: rank one, as in equation (8)
+    sites = {}
+    for i, k in factors:
+        for c in (labels[i], k):
+            u = rng.normal(size=M)
+            sites[i, k, c] = rng.uniform(0.2, 1) * np.outer(u, u), rng.normal() * u
+
+    def natural(c, left_out=None):
+        """Precision and precision-mean of class c, of the posterior or of a cavity."""
+        own = [site for (i, k, owner), site in sites.items() if owner == c and (i, k) != left_out]
+        return np.linalg.inv(K[c]) + sum(precision for precision, _ in own), sum(shift for _, shift in own)
+
+    def normaliser(precision, shift):
+        """g without its constant (M/2) log 2 pi, in the paper's form."""
+        V = np.linalg.inv(precision)
+        return 0.5 * log_det(V) + 0.5 * (V @ shift) @ precision @ (V @ shift)
+
+    def log_expectation(precision, shift, site):
+        """log E[exp(-f'Tf/2 + f'b)] for a Gaussian f, from its moments."""
+        V = np.linalg.inv(precision)
+        mean, (T, b) = V @ shift, site
+        tilted = np.linalg.inv(precision + T)
+        gain = b - T @ mean
+        return 0.5 * (log_det(tilted) - log_det(V)) + b @ mean - 0.5 * mean @ T @ mean + 0.5 * gain @ tilted @ gain
+
+    size = {f: log_Z[f] - sum(log_expectation(*natural(c, f), sites[*f, c]) for c in (labels[f[0]], f[1])) for f in factors}
+    joint = [(sum(site[0] for key, site in sites.items() if key[2] == c),
+              sum(site[1] for key, site in sites.items() if key[2] == c)) for c in range(C)]
+    prior = [(np.linalg.inv(K[c]), np.zeros(M)) for c in range(C)]
+    truth = sum(log_expectation(*prior[c], joint[c]) for c in range(C)) + sum(size.values())
+
+    def evidence(log_of_prior, log_s):
+        return sum(normaliser(*natural(c)) - 0.5 * log_of_prior(K[c]) for c in range(C)) + sum(map(log_s, factors))
+
+    def corrected(f):
+        return log_Z[f] + sum(normaliser(*natural(c, f)) - normaliser(*natural(c)) for c in (labels[f[0]], f[1]))
+
+    assert agree(evidence(log_det, corrected), truth)
+    assert differ(evidence(np.linalg.det, corrected), truth)
+    assert differ(evidence(log_det, lambda f: log_Z[f]), truth)  # equation (61): the other terms cancel
+
+
+def test_vil_3():
+    """With two classes the product has one factor and is exact: the probability that the datum's class is the larger."""
+    labels, mean, variance = np.array([1, 0]), np.array([[0.3, -0.2], [0.9, 0.4]]), np.array([[0.5, 0.8], [0.3, 0.6]])
+
+    def phi(i, k):
+        """Phi(alpha_i^k) of class k beside the datum's own; arrays are data by classes."""
+        spread = np.sqrt(variance[i, labels[i]] + variance[i, k])
+        return norm.cdf((mean[i, labels[i]] - mean[i, k]) / spread)
+
+    def exact(i):
+        own, (rival,) = labels[i], [k for k in range(2) if k != labels[i]]
+        integrand = lambda f: norm.pdf(f, mean[i, own], np.sqrt(variance[i, own])) * norm.cdf(
+            (f - mean[i, rival]) / np.sqrt(variance[i, rival]))
+        return quad(integrand, -9, 9, epsabs=1e-13, epsrel=1e-12)[0]
+
+    truth = np.array([exact(i) for i in range(2)])
+    printed = np.array([np.prod([phi(i, k) for k in range(2) if k != labels[k]]) for i in range(2)])
+    corrected = np.array([np.prod([phi(i, k) for k in range(2) if k != labels[i]]) for i in range(2)])
+    assert agree(corrected, truth)
+    assert differ(printed, truth)
+
+
 # salimbeni2018 --------------------------------------------------------------------------------------------------------
 
 
