@@ -19,9 +19,7 @@ SIZES = (5, 10, 20, 50, 100, 200, 500)
 ALPHAS = (0.0, 0.05, 0.2, 0.4, 0.5, 0.6, 0.8, 1.0)
 MAX_EVALUATIONS = 500
 TRAIN = 500
-UNFINISHED = "the runs take about two hours of one core, and more are added as they finish"
 METRICS = {"nlml": "NLML", "smse": "SMSE", "smll": "SMLL"}
-STATED = range(7)       # what the book draws and judges: the data sets of which no run is missing
 TARGETS = Path(__file__).parent / "results" / "bui_fig3_targets.npy"
 
 
@@ -56,11 +54,6 @@ def targets():
     the generator's targets differ by up to 4e-7 from one processor to another. Stored, they are the same everywhere.
     """
     return np.load(TARGETS)
-
-
-def stated(results):
-    """The rows of the data sets in `STATED`."""
-    return results[results["data"].isin(STATED)]
 
 
 def curves(results, metric):

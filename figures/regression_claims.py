@@ -27,22 +27,16 @@ def results(study_id):
 
 # The toy study: bui_fig3 ----------------------------------------------------------------------------------------------
 
-@cache
-def toy_study():
-    """The rows of the data sets of which no run is missing: means over data sets must not mix different ones."""
-    return bui_fig3.stated(results("bui_fig3"))
-
-
 def toy_powers_that_reach_the_full_gp(metric, within):
     """Number of the eight powers whose mean loss at M = N is within a distance of the full GP's."""
-    toy = toy_study()
+    toy = results("bui_fig3")
     at_the_end = bui_fig3.curves(toy, metric).loc[bui_fig3.TRAIN]
     return float((np.abs(at_the_end - bui_fig3.full_gp(toy, metric)) <= within).sum())
 
 
 def toy_overestimation():
     """The log evidence above the full GP's, mean over data sets: one row per M, one column per power."""
-    toy = toy_study()
+    toy = results("bui_fig3")
     return bui_fig3.full_gp(toy, "nlml") - bui_fig3.curves(toy, "nlml")
 
 
@@ -58,7 +52,7 @@ def toy_overestimation_at_the_end(alpha):
 
 def toy_sets_overestimated(alpha, M):
     """Share of the data sets whose log evidence lies above the full GP's, in per cent."""
-    toy = toy_study()
+    toy = results("bui_fig3")
     exact = toy[toy["method"] == "full"].set_index("data")["nlml"]
     sparse = toy[(toy["method"] == "sparse") & (toy["M"] == M) & (toy["alpha"] == alpha)].set_index("data")["nlml"]
     return 100 * float((sparse < exact.reindex(sparse.index)).mean())
@@ -66,7 +60,7 @@ def toy_sets_overestimated(alpha, M):
 
 def toy_best_power(metric):
     """The power whose loss is smallest in the mean over data sets and M."""
-    return float(bui_fig3.curves(toy_study(), metric).mean().idxmin())
+    return float(bui_fig3.curves(results("bui_fig3"), metric).mean().idxmin())
 
 
 # Learning hyper-parameters of the full GP: bui_fig8 ---------------------------------------------------------------------

@@ -117,10 +117,9 @@ def test_the_stated_part_of_the_uci_study_has_no_gap():
     assert asked <= {tuple(inputs.values()) for inputs in uci_regression.grid()}
 
 
-def test_the_stated_part_of_the_toy_study_has_no_gap():
-    rows = bui_fig3.stated(runner.results("bui_fig3"))
-    found = set(rows[["data", "method", "M", "alpha"]].itertuples(index=False, name=None))
-    assert found == {tuple(inputs.values()) for inputs in bui_fig3.grid() if inputs["data"] in bui_fig3.STATED}
+def test_the_toy_study_is_complete():
+    study = runner.load("bui_fig3")
+    assert len(runner.read_rows(study)) == len(study.runs()) == 1710
 
 
 def test_rows_come_out_again_on_another_processor():
