@@ -14,7 +14,7 @@ from pepcore import metrics
 from pepcore.multiclass_minibatch import fit_minibatch
 
 M = 200
-RUNS = (("sep", "shared"), ("vi", "shared"), ("sep", "own"), ("vi", "own"), ("ep", "shared"))
+RUNS = (("sep", "shared"), ("sep", "own"), ("vi", "shared"), ("vi", "own"), ("ep", "shared"))
 MEASURED = ("error_rate", "nll", "seconds")
 OUTPUTS = tuple(f"{name}_{number}" for name in MEASURED for number in CHECKPOINTS)
 UNFINISHED = "a run takes from four minutes to half an hour of one core; the rest follows"

@@ -1,7 +1,7 @@
-"""Where does a run of vil_fig1 end if its inputs differ by one part in 10^12? The same runs, so perturbed.
+"""Where does a run of vil_fig1 end if it has another start, or inputs that differ by one part in 10^12?
 
-An adaptive step that halves when a sign changes magnifies rounding. How far apart such twins end says which differences
-between the updates mean something.
+Each of its runs has two twins. How far the first ends from its original says how much of the difference between two updates
+is luck in the choice of the first pseudo-inputs; the second, how much is rounding.
 """
 
 import numpy as np
@@ -9,12 +9,14 @@ import numpy as np
 from figures import vil_fig1
 
 PERTURBATION = 1e-12
+OTHER = 100                                                     # added to the seed of the start
+TWINS = ("rounding", "start")
 OUTPUTS = ("final_evidence", "nll")
 
 
 def grid():
-    """All runs of vil_fig1."""
-    return vil_fig1.grid()
+    """All runs of vil_fig1, first with the perturbation."""
+    return [{"twin": twin} | run for twin in TWINS for run in vil_fig1.grid()]
 
 
 def prepare():
@@ -22,13 +24,15 @@ def prepare():
     vil_fig1.prepare()
 
 
-def compute(split, update, iterations=vil_fig1.ITERATIONS):
-    """The end of the perturbed run."""
-    run = vil_fig1.compute(split, update, iterations, perturbation=PERTURBATION)
+def compute(twin, split, update, iterations=vil_fig1.ITERATIONS):
+    """The end of the twin's run."""
+    change = {"perturbation": PERTURBATION} if twin == "rounding" else {"start": split + OTHER}
+    run = vil_fig1.compute(split, update, iterations, **change)
     return {name: run[name] for name in OUTPUTS}
 
 
-def apart(results, originals):
+def apart(results, originals, twin):
     """By how much the final log evidence of each run differs from its twin's, in %: a Series over (split, update)."""
+    results = results[results["twin"] == twin]
     ends = [part.set_index(["split", "update"])["final_evidence"] for part in (results, originals)]
     return 100 * np.abs(ends[0] - ends[1]) / np.abs(ends[1])
