@@ -20,13 +20,9 @@ SPLITS = {"small": range(20), "large": range(5)}
 MAX_EVALUATIONS = 500
 TEST_FRACTION = 0.1
 OUTPUTS = ("smse", "smll", "log_evidence", "noise", "jitter", "evaluations", "converged")
-UNFINISHED = "the runs take about ten hours of one core, and more are added as they finish"
 METRICS = {"smse": "SMSE", "smll": "SMLL"}
 NAMES = {0.0: "VFE", 0.5: "α = 0.5", 1.0: "EP"}
 PAIRS = [(0.5, 0.0), (1.0, 0.0), (0.5, 1.0)]       # the comparisons of bui2017 figures 4A and 14 to 16
-# What the book draws and judges: the blocks of the grid of which no run is missing, as (data sets, splits, sizes). Whoever
-# adds one updates the claims and executes the chapter anew; corrected tests need at least two splits of each data set.
-STATED = ((SMALL, range(20), SIZES[:-1]),)
 
 
 def grid():
@@ -70,13 +66,6 @@ def standardised(data, split):
     X, X_test = datasets.standardise(X, dataset.X[test])
     y, y_test = datasets.standardise(y, dataset.y[test])
     return X, y, X_test, y_test
-
-
-def stated(results):
-    """The rows of the blocks in `STATED`."""
-    inside = [results["data"].isin(sets) & results["split"].isin(splits) & results["M"].isin(sizes)
-              for sets, splits, sizes in STATED]
-    return results[np.any(inside, axis=0)]
 
 
 def table(results, metric):

@@ -33,7 +33,7 @@ def first_k():
 
 
 def pain(weight_smse=0.1, weight_smll=10.0):
-    table = uci_regression.stated(runner.results("uci_regression"))
+    table = runner.results("uci_regression")
     return weight_smse * uci_regression.regret(table, "smse") + weight_smll * uci_regression.regret(table, "smll")
 
 

@@ -108,18 +108,10 @@ def test_a_grid_with_gaps_says_why(study):
     assert (len(runner.read_rows(study)) < len(study.runs())) == hasattr(study.module, "UNFINISHED")
 
 
-def test_the_stated_part_of_the_uci_study_has_no_gap():
-    rows = uci_regression.stated(runner.results("uci_regression"))
-    found = set(rows[["data", "split", "M", "alpha"]].itertuples(index=False, name=None))
-    asked = {(data, split, M, alpha) for sets, splits, sizes in uci_regression.STATED
-             for data in sets for split in splits for M in sizes for alpha in uci_regression.ALPHAS}
-    assert found == asked and len(rows) == len(asked) > 3000
-    assert asked <= {tuple(inputs.values()) for inputs in uci_regression.grid()}
-
-
-def test_the_toy_study_is_complete():
-    study = runner.load("bui_fig3")
-    assert len(runner.read_rows(study)) == len(study.runs()) == 1710
+@pytest.mark.parametrize(("study", "runs"), [("bui_fig3", 1710), ("uci_regression", 5400)])
+def test_the_tables_of_the_chapter_are_complete(study, runs):
+    study = runner.load(study)
+    assert len(runner.read_rows(study)) == len(study.runs()) == runs
 
 
 def test_rows_come_out_again_on_another_processor():

@@ -13,7 +13,7 @@ from pepcore import metrics, training
 @cache
 def losses(metric):
     """The table that the chapter draws: one row per (data, split, M), one column per power."""
-    return uci_regression.table(uci_regression.stated(runner.results("uci_regression")), metric)
+    return uci_regression.table(runner.results("uci_regression"), metric)
 
 
 @checker("wr-1-sign")
@@ -115,7 +115,7 @@ def mislead(answer):
 @checker("wr-5-loss")
 def stated_loss(answer):
     answer = as_array(answer, (2,))
-    table = uci_regression.stated(runner.results("uci_regression"))
+    table = runner.results("uci_regression")
     smse, smll = (uci_regression.regret(table, metric) for metric in ("smse", "smll"))
     pain = smse / 10 + smll / 0.1
     right = np.array([pain.mean().idxmin(), pain.max().idxmin()])
