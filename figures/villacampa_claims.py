@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 
-from figures import runner, vil_fig1, vil_fig4
+from figures import runner, vil_fig1, vil_fig4, vil_fig5
 
 
 @cache
@@ -41,3 +41,10 @@ def satellite_gap():
     """With M = 100, the mean of log E[p] − E[log p] over the test data in the end: VI's over SEP's."""
     gaps = vil_fig4.gaps(runner.results("vil_fig4"), 100)
     return float(gaps["vi"] / gaps["sep"])
+
+
+def mnist_at_the_end(method, metric):
+    """Test error in % or NLL after 20 epochs on MNIST, with pseudo-inputs of its own for each class, as in the paper."""
+    results = runner.results("vil_fig5").set_index(["method", "pseudo_inputs"])
+    value = results.loc[(method, "own"), f"{metric}_{vil_fig5.CHECKPOINTS[-1]}"]
+    return float(100 * value if metric == "error_rate" else value)
