@@ -18,8 +18,6 @@ SIZES = (100, 200)
 ALPHAS = (0.5, 0.0, 1.0, 0.2)
 MEASURED = ("error_rate", "log_likelihood", "seconds")
 OUTPUTS = tuple(f"{name}_{number}" for name in MEASURED for number in CHECKPOINTS)
-UNFINISHED = "a run takes two to five minutes of one core; the rest follows"
-SHOWN_SIZES = (100,)        # those of which all runs are committed for good: the chapter shows no others
 
 
 def grid():
@@ -76,7 +74,7 @@ def draw(fig, results, M):
             ax.set(yscale="log")
             ax.set_yticks([2, 3, 5, 10, 20, 40], ["2", "3", "5", "10", "20", "40"])
             ax.minorticks_off()
-        style.label(ax, x="processor seconds", title=title)
+        style.label(ax, x="processor seconds", title=f"{title}, $M = {M}$")
     fig.legend(*fig.axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=4, handlelength=1.2,
                columnspacing=1.0)
 

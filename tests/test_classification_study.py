@@ -91,9 +91,9 @@ def test_of_the_splits_that_are_shown_no_run_is_missing():
         assert set(six["data"]) == set(uci_classification.SETS) and len(six) == len(wanted) * 6 / 7
 
 
-def test_of_the_sizes_that_are_shown_no_run_is_missing():
+def test_no_run_on_mnist_is_missing():
     results = runner.results("bui_fig31")
-    for M in bui_fig31.SHOWN_SIZES:
+    for M in bui_fig31.SIZES:
         assert set(results.loc[results["M"] == M, "alpha"]) == set(bui_fig31.ALPHAS)
 
 
