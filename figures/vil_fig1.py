@@ -49,8 +49,8 @@ def compute(split, update, iterations=ITERATIONS, percent=20, perturbation=0.0, 
             None, X, y, M=round(percent / 100 * len(X)), method="ep", Z="subset", update=update, optimiser="adaptive",
             iterations=iterations, tolerance=TOLERANCE, max_sweeps=MAX_SWEEPS,
             seed=split if start is None else start, callback=lambda *_: marks.append(time.process_time() - began))
-    p = model.predict(X_test)
-    result = {"final_evidence": model.fit.log_evidence, "nll": metrics.nll_classes(y_test, p / p.sum(axis=1, keepdims=True)),
+    p = villacampa_tables.probabilities(model, X_test)
+    result = {"final_evidence": model.fit.log_evidence, "nll": metrics.nll_classes(y_test, p),
               "error_rate": float(np.mean(p.argmax(axis=1) != y_test))}
     for number in CHECKPOINTS:
         if number <= iterations:
@@ -64,15 +64,19 @@ def curve(row):
 
 
 def seconds_to(row, level):
-    """Processor seconds until the log evidence is first above `level`, between two checkpoints on a line; inf if never."""
-    seconds, evidence = curve(row)
-    above = np.flatnonzero(evidence >= level)
+    """Processor seconds until the log evidence is first at or above `level`."""
+    return time_to(*curve(row), level)
+
+
+def time_to(seconds, values, level):
+    """When `values` are first at or above `level`, between two checkpoints on a line; inf if never."""
+    above = np.flatnonzero(values >= level)
     if not len(above):
         return np.inf
     k = above[0]
     if k == 0:
         return seconds[0]
-    share = (level - evidence[k - 1]) / (evidence[k] - evidence[k - 1])
+    share = (level - values[k - 1]) / (values[k] - values[k - 1])
     return seconds[k - 1] + share * (seconds[k] - seconds[k - 1])
 
 

@@ -12,7 +12,8 @@ import warnings
 import numpy as np
 
 from figures import style, villacampa_tables
-from figures.villacampa_tables import ITERATIONS, MAX_SWEEPS, TOLERANCE, UPDATES
+from figures.vil_fig1 import time_to
+from figures.villacampa_tables import ITERATIONS, MAX_SWEEPS, TOLERANCE, UPDATES, probabilities
 from pepcore import metrics, multiclass, multiclass_training
 from pepcore.multiclass_bound import Bound
 
@@ -76,8 +77,7 @@ def _fit(method, values, X, y):
 
 def losses(fit, X, y):
     """NLL, error, and the mean of E[log p] where p is 1 − ε + ε/C for the largest function and ε/C for the others."""
-    p = fit.predict(X)
-    p = np.maximum(p / p.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+    p = probabilities(fit, X)
     largest = (p[np.arange(len(y)), y] - fit.epsilon / CLASSES) / (1 - fit.epsilon)
     low = EPSILON / CLASSES
     expected = largest * np.log(1 - EPSILON + low) + (1 - largest) * np.log(low)
@@ -90,20 +90,17 @@ def curve(row, metric):
     return tuple(np.array([row[f"{name}_{number}"] for number in CHECKPOINTS]) for name in ("seconds", metric))
 
 
-def seconds_to(row, level, metric="nll"):
-    """Processor seconds until the loss is first at or below `level`, between two checkpoints on a line; inf if never."""
-    seconds, loss = curve(row, metric)
-    below = np.flatnonzero(loss <= level)
-    if not len(below):
-        return np.inf
-    k = below[0]
-    if k == 0:
-        return seconds[0]
-    return seconds[k - 1] + (level - loss[k - 1]) / (loss[k] - loss[k - 1]) * (seconds[k] - seconds[k - 1])
+def seconds_to(row, level):
+    """Processor seconds until the NLL is first at or below `level`."""
+    seconds, loss = curve(row, "nll")
+    return time_to(seconds, -loss, -level)
 
 
 def head_start(results):
-    """How many times later the sooner of GFITC and VI is where SEP is, within 5 % of its last NLL: a Series over (M, split)."""
+    """How many times later the sooner of GFITC and VI is where SEP is, within 5 % of its last NLL: dict (M, split) -> ratio.
+
+    Only for the splits on which all three have been run.
+    """
     times = {}
     for (M, split), part in results.groupby(["M", "split"]):
         rows = {row["method"]: row for row in part.to_dict("records")}

@@ -10,6 +10,7 @@ import numpy as np
 
 from figures import style
 from figures.mnist import BATCH, CHECKPOINTS, EPOCHS, KMEANS_ROWS, RATE, centres, curve, digits, start_kernel
+from figures.villacampa_tables import probabilities
 from pepcore import metrics
 from pepcore.multiclass_minibatch import fit_minibatch
 
@@ -51,8 +52,7 @@ def compute(method, pseudo_inputs, rows=None, size=M, epochs=EPOCHS, checkpoints
         clock["spent"] += time.process_time() - clock["since"]
         clock["steps"] += 1
         if clock["steps"] in checkpoints:
-            p = learner.fit().predict(X_test)
-            p = np.maximum(p / p.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+            p = probabilities(learner.fit(), X_test)
             number = clock["steps"]
             result.update({f"error_rate_{number}": float(np.mean(p.argmax(axis=1) != y_test)),
                            f"nll_{number}": metrics.nll_classes(y_test, p), f"seconds_{number}": clock["spent"]})

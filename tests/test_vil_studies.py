@@ -69,6 +69,12 @@ def test_the_beginning_of_a_committed_run_on_satellite_comes_out_again():
         assert again[f"expected_{number}"] == pytest.approx(row[f"expected_{number}"], rel=1e-3)
 
 
+def test_the_sizes_of_the_problem_are_those_in_the_text():
+    needs(vil_fig4.prepare)
+    X, y, X_test, _ = villacampa_tables.standardised(vil_fig4.DATA, 0)
+    assert X.shape == (1287, 36) and len(X_test) == 5148 and set(y) == set(range(vil_fig4.CLASSES))
+
+
 def test_the_expected_log_probability_is_that_of_a_label_which_the_largest_function_has_all_but_surely():
     class Fit:
         epsilon = 0.0
