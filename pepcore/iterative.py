@@ -48,9 +48,10 @@ def infer(
     y : (N,) targets, for Probit labels -1 and +1
     likelihood : an object as in `pepcore.likelihoods`, for example Probit()
     alpha : float, or (N,) for a private power per datum
-    method : "parallel" or "sequential"
-        Update all sites from one posterior, or the posterior after every site, which is slower and more patient. Both
-        have the same fixed points.
+    method : "parallel", "alternating" or "sequential"
+        Update all sites from one posterior; or so, and then their means once more, which saves a third of the sweeps or
+        more, and time where moments are cheap, as in closed form, or M is large; or the posterior after every site, which
+        is slower and more patient. All have the same fixed points.
     sites : Sites to start from, for example those of a fit at nearby hyper-parameters; None starts from the prior
     step : float
         Longest damped step, in (0, 1]; it is halved where that is needed, see `pepcore.sweeps`.
@@ -76,18 +77,19 @@ def infer(
         If the sites given to start from leave no proper cavity.
 
     Source: bui2017 sections 3.3 and 3.5, appendices D to G; :eq:`sc-moment`, :eq:`sc-posterior`, :eq:`pep-step`,
-    :eq:`sc-tidy`, :eq:`sc-gradient`.
+    :eq:`sc-tidy`, :eq:`sc-gradient`, :eq:`sc-mean-step`.
     """
     X = check_inputs(X, "X")
     Z = check_inputs(Z, "Z", columns=X.shape[1])
     y = likelihood.validate(check_targets(y, len(X)))
     alpha = check_alpha(alpha, size=len(X))
-    if method not in ("parallel", "sequential"):
-        raise ValueError(f"method = {method!r} is unknown; choose 'parallel' or 'sequential'")
+    if method not in METHODS:
+        raise ValueError(f"method = {method!r} is unknown; choose 'parallel', 'alternating' or 'sequential'")
     features = feature_map(kernel, Z, X, jitter, stream)
-    evaluate = partial(_evaluate, features, y, likelihood, alpha)
-    propose = parallel if method == "parallel" else partial(_sequential, features, y, likelihood, alpha)
-    state, history, converged = run_sweeps(evaluate, propose, _check_sites(sites, len(X)), step, tolerance, max_sweeps)
+    start = _marginals(features, _check_sites(sites, len(X)))
+    evaluate = partial(_evaluate, y, likelihood, alpha)
+    propose = partial(METHODS[method], features, y, likelihood, alpha)
+    state, history, converged = run_sweeps(evaluate, propose, start, step, tolerance, max_sweeps)
     posterior = Posterior(features.basis, state.mean, state.precision_cholesky)
     gradient, sweeps = partial(gradient_of, features, y, likelihood, alpha, state), len(history) - 1
     return Fit(state.log_evidence, posterior, likelihood, alpha, state.sites, gradient, converged, sweeps, history)
@@ -109,21 +111,36 @@ class State(NamedTuple):
     move: np.ndarray  # (2, N), from the sites to the target
 
 
-def _evaluate(features, y, likelihood, alpha, sites):
-    """Posterior, evidence and targets for given sites of all data."""
-    mean, C = posterior_of(features, sites)
-    return local_moments(features, y, likelihood, alpha, sites, mean, C)
+class Marginals(NamedTuple):
+    """The posterior of v that the sites leave, and its marginals at the data."""
+
+    sites: Sites
+    mean: np.ndarray  # (M,), m
+    precision_cholesky: np.ndarray  # (M, M), C
+    mu: np.ndarray  # (N,), mean of aᵀv
+    s: np.ndarray  # (N,), its variance
+    h: np.ndarray  # (N,)
 
 
 def local_moments(features, y, likelihood, alpha, sites, mean, C, weight=1.0):
-    """State (cavities, moments, targets, evidence) of the data in `features`, from the posterior N(mean, (C Cᵀ)⁻¹) of v.
+    """State of the data in `features` from the posterior N(mean, (C Cᵀ)⁻¹) of v; each datum counts `weight` times."""
+    return _evaluate(y, likelihood, alpha, Marginals(sites, mean, C, *_project(features, mean, C)), weight)
+
+
+def _marginals(features, sites):
+    mean, C = posterior_of(features, sites)
+    return Marginals(sites, mean, C, *_project(features, mean, C))
+
+
+def _evaluate(y, likelihood, alpha, marginals, weight=1.0):
+    """Cavities, moments, targets and evidence.
 
     The evidence is −½ log|V⁻¹| − ½ mᵀm + Σ (l − log(c)/(2α) + ½ α γ² s\\) with γ = ν − τμ: the energy of
-    :eq:`pep-energy` without the terms that would cancel in it, as bᵀm = mᵀm + Σ τμ². Each datum counts `weight` times.
+    :eq:`pep-energy` without the terms that would cancel in it, as bᵀm = mᵀm + Σ τμ².
 
     Source: :eq:`sc-tidy`, :eq:`sc-moment`.
     """
-    mu, s, h = _marginals(features, mean, C)
+    sites, mean, C, mu, s, h = marginals
     cavity_mean, reduced = cavity(mu, s, sites, alpha)
     cavity_variance = h + reduced
     l, d1, d2 = likelihood.log_moment(y, cavity_mean, cavity_variance, alpha)
@@ -182,7 +199,7 @@ def solve_posterior(precision, shift, concave):
     return solve_lower(C, solve_lower(C, shift), transposed=True), C
 
 
-def _marginals(features, mean, C):
+def _project(features, mean, C):
     """μ (N,) and s (N,), mean and variance of aᵀv under q, and h (N,)."""
     C_inverse = inverse_lower(C)
     mu, s, h = (np.empty(len(features.X)) for _ in range(3))
@@ -190,6 +207,34 @@ def _marginals(features, mean, C):
         white = multiply_lower(C_inverse, np.array(A, order="F"))
         mu[rows], s[rows], h[rows] = mean @ A, np.einsum("mn,mn->n", white, white), h_rows
     return mu, s, h
+
+
+def _parallel(features, y, likelihood, alpha, state, step):
+    return _marginals(features, parallel(state, step))
+
+
+def _alternating(features, y, likelihood, alpha, state, step):
+    """All sites move, and then their means once more, with the precisions and so V held still, for O(NM) and the moments.
+
+    Where τ should have grown meanwhile, the mean goes too far by the factor that this would take off s.
+
+    Source: :eq:`sc-mean-step`.
+    """
+    marginals = _parallel(features, y, likelihood, alpha, state, step)
+    tau, nu = marginals.sites.tau, marginals.sites.nu
+    cavity_mean, reduced = cavity(marginals.mu, marginals.s, marginals.sites, alpha)
+    _, d1, d2 = likelihood.log_moment(y, cavity_mean, marginals.h + reduced, alpha)
+    goal = tau * cavity_mean + d1 / (1 - alpha * tau * marginals.s)
+    growth = np.maximum(target(cavity_mean, reduced, d1, d2, alpha).tau - tau, 0.0)
+    sites = Sites(tau, nu + step * (goal - nu) / (1 + growth * marginals.s))
+
+    C, shift, mu = marginals.precision_cholesky, 0.0, np.empty(len(y))
+    for rows, A, _ in features.blocks():
+        shift = shift + A @ sites.nu[rows]
+    mean = solve_lower(C, solve_lower(C, shift), transposed=True)
+    for rows, A, _ in features.blocks():
+        mu[rows] = mean @ A
+    return marginals._replace(sites=sites, mean=mean, mu=mu)
 
 
 def _sequential(features, y, likelihood, alpha, state, step):
@@ -216,7 +261,10 @@ def _sequential(features, y, likelihood, alpha, state, step):
                 raise ImproperCavityError(f"the new site of datum {n} leaves no proper posterior; take a smaller step")
             mean += Va * ((dnu - dtau * mu) / growth)
             V = blas.dger(-dtau / growth, Va, Va, a=V, overwrite_a=1)
-    return Sites(tau, nu)
+    return _marginals(features, Sites(tau, nu))
+
+
+METHODS = {"parallel": _parallel, "alternating": _alternating, "sequential": _sequential}
 
 
 @one_blas_thread

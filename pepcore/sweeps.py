@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 
+from pepcore.gaussian import NotPositiveDefiniteError
 from pepcore.sites import ImproperCavityError
 from pepcore.validation import check_positive
 
@@ -82,7 +83,7 @@ def _advance(state, change, propose, evaluate, step, largest):
     while step >= SMALLEST_STEP:
         try:
             new = evaluate(propose(state, step))
-        except ImproperCavityError:
+        except (ImproperCavityError, NotPositiveDefiniteError):
             step /= 2
             continue
         turned = np.vdot(new.move, state.move) < 0

@@ -145,18 +145,19 @@ def test_gradient_agrees_with_differences_through_reconverged_ep(name, kernel, s
     assert abs(sum(parts) - numeric) <= 1e-6 * max(1.0, np.abs(parts).sum())
 
 
+@pytest.mark.parametrize("method", ["alternating", "sequential"])
 @pytest.mark.parametrize("name", LIKELIHOODS)
 @each_alpha
-def test_sequential_updates_end_at_the_same_fixed_point(name, alpha):
+def test_other_orders_of_the_updates_end_at_the_same_fixed_point(name, alpha, method):
     Z, X, _ = problem(10)
     likelihood, draw = LIKELIHOODS[name]
     y = draw(np.sin(2 * X[:, 0]) + X[:, 1], np.random.default_rng(10))
     parallel = power_ep.infer(KERNEL, Z, X, y, likelihood, alpha=alpha, tolerance=1e-10)
-    sequential = power_ep.infer(KERNEL, Z, X, y, likelihood, alpha=alpha, tolerance=1e-10, method="sequential")
-    assert parallel.converged and sequential.converged
-    assert sequential.sweeps <= parallel.sweeps
-    assert sequential.log_evidence == pytest.approx(parallel.log_evidence, abs=1e-8)
-    np.testing.assert_allclose(sequential.sites.nu, parallel.sites.nu, rtol=1e-7, atol=1e-7)
+    other = power_ep.infer(KERNEL, Z, X, y, likelihood, alpha=alpha, tolerance=1e-10, method=method)
+    assert parallel.converged and other.converged
+    assert other.sweeps <= parallel.sweeps
+    assert other.log_evidence == pytest.approx(parallel.log_evidence, abs=1e-8)
+    np.testing.assert_allclose(other.sites.nu, parallel.sites.nu, rtol=1e-7, atol=1e-7)
 
 
 def test_a_student_t_likelihood_makes_sites_of_negative_precision():
@@ -235,7 +236,7 @@ def test_bad_input_is_refused():
         power_ep.infer(KERNEL, Z, X, (y + 1) / 2, Probit())
     with pytest.raises(ValueError, match=r"alpha = 1\.5"):
         power_ep.infer(KERNEL, Z, X, y, Probit(), alpha=1.5)
-    with pytest.raises(ValueError, match="choose 'parallel' or 'sequential'"):
+    with pytest.raises(ValueError, match="choose 'parallel', 'alternating' or 'sequential'"):
         power_ep.infer(KERNEL, Z, X, y, Probit(), method="serial")
     with pytest.raises(ValueError, match="step = 2"):
         power_ep.infer(KERNEL, Z, X, y, Probit(), step=2.0)
