@@ -4,7 +4,6 @@ import warnings
 
 import numpy as np
 
-from pepcore.gaussian import NotPositiveDefiniteError
 from pepcore.sites import ImproperCavityError
 from pepcore.validation import check_positive
 
@@ -83,7 +82,7 @@ def _advance(state, change, propose, evaluate, step, largest):
     while step >= SMALLEST_STEP:
         try:
             new = evaluate(propose(state, step))
-        except (ImproperCavityError, NotPositiveDefiniteError):
+        except ImproperCavityError:
             step /= 2
             continue
         turned = np.vdot(new.move, state.move) < 0
