@@ -33,7 +33,7 @@ def prepare():
     digits()
 
 
-def compute(method, pseudo_inputs, rows=None, size=M, epochs=EPOCHS, checkpoints=CHECKPOINTS):
+def compute(method, pseudo_inputs, rows=None, size=M, epochs=EPOCHS, checkpoints=CHECKPOINTS, rate=RATE):
     """One curve; the seconds are processor time and leave out what is measured on the way."""
     X, y, X_test, y_test = digits()
     X, y = X[:rows], y[:rows]
@@ -60,7 +60,7 @@ def compute(method, pseudo_inputs, rows=None, size=M, epochs=EPOCHS, checkpoints
 
     clock["since"] = time.process_time()
     spread = np.full(X.shape[1], X.std())
-    fit_minibatch(kernel, Z, (X, y), method=method, classes=10, batch=BATCH, epochs=epochs, rate=RATE, spread=spread,
+    fit_minibatch(kernel, Z, (X, y), method=method, classes=10, batch=BATCH, epochs=epochs, rate=rate, spread=spread,
                   callback=look)
     return result
 

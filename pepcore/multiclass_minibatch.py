@@ -59,8 +59,8 @@ def fit_minibatch(
     size : int, N; needed for an iterable
     optimise : which of "kernels", "Z", "noise" to learn
     batch, epochs : int
-    rate : float
-        Adam's step in logarithms of positive parameters and in Z over `spread`; 0 moves the sites only.
+    rate : float, or a callable from the number of steps taken to the rate of the next, for one that falls
+        Adam's step in logarithms of positive parameters and in Z over `spread`; 0 from the start moves the sites only.
     step : float in (0, 1], or None
         For "sep" and "vi" how much of the sum a batch replaces; None is 1/t in step t until every datum had its turn, and
         the batch's share of the data afterwards. For "ep" and "gfitc" the damped step of the batch's own sites; None is 1.
@@ -84,8 +84,9 @@ def fit_minibatch(
     batches = _InMemory(data, batch, seed) if isinstance(data, tuple) else _Streamed(data, size, method)
     N, labels, columns = batches.size, batches.labels, np.shape(Z[0] if isinstance(Z, list | tuple) else Z)[-1]
     kernels, Z, noise, C = check_model(kernels, Z, noise, classes, labels, columns)
-    if not (np.isfinite(rate) and rate >= 0):
-        raise ValueError(f"rate = {rate!r} must be at least 0; 0 moves the sites only, 0.01 suits most problems")
+    first_rate = rate(0) if callable(rate) else rate
+    if not (np.isfinite(first_rate) and first_rate >= 0):
+        raise ValueError(f"rate = {first_rate!r} must be at least 0; 0 moves the sites only, 0.01 suits most problems")
     step = step if step is None else check_step(step)
     values = {"kernels": kernels, "Z": Z, "noise": noise}
     spread = spread_of(np.concatenate(Z)) if spread is None else check_positive(spread, "spread")
@@ -145,7 +146,8 @@ class _Learner:
     def __init__(self, N, C, values, alpha, epsilon, method, parameters, rate, step, jitter):
         self.N, self.C, self.values, self.alpha, self.epsilon, self.method = N, C, values, alpha, epsilon, method
         self.parameters, self.step, self.jitter, self.history = parameters, step, jitter, []
-        self.adam = Adam(parameters.pack(values), rate) if rate and parameters.learn else None
+        self.rate = rate if callable(rate) else lambda steps: rate
+        self.adam = Adam(parameters.pack(values), self.rate(0)) if self.rate(0) and parameters.learn else None
 
     def maps(self, X, stream=False):
         return ClassMaps.build(self.values["kernels"], self.values["Z"], self.C, X, self.jitter, stream)
@@ -155,6 +157,7 @@ class _Learner:
 
     def climb(self, gradient):
         """One step of Adam on the gradient for all data."""
+        self.adam.rate = self.rate(self.adam.steps)
         point = self.adam.ascend(self.parameters.pack_gradient(self.values, gradient))
         self.values = self.parameters.unpack(point, self.values)
 

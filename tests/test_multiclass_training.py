@@ -185,6 +185,14 @@ def test_a_step_can_be_watched():
     assert len(seen) == 3 and not np.array_equal(seen[0], seen[2])
 
 
+def test_a_rate_that_falls_to_nothing_stops_the_learning():
+    kernels, Z, X, y, noise = problem()
+    seen = []
+    settings = {"noise": noise, "batch": 8, "rate": lambda steps: 0.01 if steps < 2 else 0.0}
+    fit_minibatch(kernels, Z, (X, y), callback=lambda learner: seen.append(learner.values["noise"]), **settings)
+    assert not np.array_equal(seen[0], seen[1]) and np.array_equal(seen[1], seen[2])
+
+
 # --- bad input -------------------------------------------------------------------------------------------------------
 
 
