@@ -30,8 +30,8 @@ def sets_with_the_printed_classes():
 
 @cache
 def results(label="true"):
-    """The rows that the book shows, of six sets."""
-    return uci_classification.shown(runner.results("uci_classification"), label)
+    """The rows of the six sets."""
+    return uci_classification.six_sets(runner.results("uci_classification"), label)
 
 
 @cache
