@@ -23,10 +23,10 @@ def run_sweeps(evaluate, propose, start, step, tolerance, max_sweeps):
 
     Parameters
     ----------
-    evaluate : callable Sites -> state, which has `sites`, `target`, `move` (see `pepcore.sites.move`) and `log_evidence`
+    evaluate : callable, from Sites to a state, which has `sites`, `target`, `move` (see `pepcore.sites.move`) and `log_evidence`
         Raises ImproperCavityError where the sites leave no proper cavity.
-    propose : callable (state, step) -> Sites, one sweep; for example `parallel`
-    start : Sites
+    propose : callable (state, step) -> what `evaluate` takes, one sweep; for example `parallel`
+    start : Sites, or whatever else `evaluate` takes and `propose` returns
     step : float in (0, 1], the longest step
     tolerance : float
         For the largest element of `move`, and for the change of the evidence by the last sweep, relative if that is large.
