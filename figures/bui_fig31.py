@@ -66,7 +66,7 @@ def draw(fig, results, M):
     titles = {"error_rate": "test error, %", "log_likelihood": "test log-likelihood"}
     for ax, (metric, title) in zip(fig.subplots(1, 2), titles.items()):
         for row in part.to_dict("records"):
-            _, seconds, values = curve(row, metric)
+            seconds, values = curve(row, metric)
             ax.plot(seconds, 100 * values if metric == "error_rate" else values, color=style.alpha_colour(row["alpha"]),
                     marker=".", lw=1.5, label=style.alpha_label(row["alpha"]))
         ax.set(xscale="log")

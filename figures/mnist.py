@@ -32,7 +32,6 @@ def centres(X, count):
     return kmeans2(X, count, iter=10, minit="points", rng=np.random.default_rng(0))[0]
 
 
-def curve(row, metric):
-    """Steps, processor seconds and the loss at each checkpoint, of one row of the results."""
-    return (np.array(CHECKPOINTS), np.array([row[f"seconds_{number}"] for number in CHECKPOINTS]),
-            np.array([row[f"{metric}_{number}"] for number in CHECKPOINTS]))
+def curve(row, metric, checkpoints=CHECKPOINTS):
+    """Processor seconds and the loss at each checkpoint, of one row of the results."""
+    return tuple(np.array([row[f"{name}_{number}"] for number in checkpoints]) for name in ("seconds", metric))
