@@ -246,8 +246,8 @@ def test_curves_of_the_digits_draw():
     rows = [{"M": M, "alpha": alpha} | {f"{name}_{number}": value / number for number in bui_fig31.CHECKPOINTS
                                         for name, value in (("error_rate", 2.0), ("log_likelihood", -2.0), ("seconds", 3.0))}
             for M in (100, 200) for alpha in bui_fig31.ALPHAS]
-    steps, seconds, errors = bui_fig31.curve(rows[0], "error_rate")
-    assert list(steps) == list(bui_fig31.CHECKPOINTS) and errors[0] == 0.2 and seconds[0] == 0.3
+    seconds, errors = bui_fig31.curve(rows[0], "error_rate")
+    assert len(errors) == len(bui_fig31.CHECKPOINTS) and errors[0] == 0.2 and seconds[0] == 0.3
     for draw, size in bui_fig31.FIGURES.values():
         fig = plt.figure(figsize=size)
         draw(fig, pd.DataFrame(rows))
