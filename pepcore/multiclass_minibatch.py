@@ -84,14 +84,12 @@ def fit_minibatch(
     batches = _InMemory(data, batch, seed) if isinstance(data, tuple) else _Streamed(data, size, method)
     N, labels, columns = batches.size, batches.labels, np.shape(Z[0] if isinstance(Z, list | tuple) else Z)[-1]
     kernels, Z, noise, C = check_model(kernels, Z, noise, classes, labels, columns)
-    first_rate = rate(0) if callable(rate) else rate
-    if not (np.isfinite(first_rate) and first_rate >= 0):
-        raise ValueError(f"rate = {first_rate!r} must be at least 0; 0 moves the sites only, 0.01 suits most problems")
+    rates = rate if callable(rate) else lambda steps: rate
     step = step if step is None else check_step(step)
     values = {"kernels": kernels, "Z": Z, "noise": noise}
     spread = spread_of(np.concatenate(Z)) if spread is None else check_positive(spread, "spread")
     learner = _Tied if method in TIED else _PerDatum
-    learner = learner(N, C, values, alpha, epsilon, method, Parameters(tuple(optimise), spread), rate, step, jitter)
+    learner = learner(N, C, values, alpha, epsilon, method, Parameters(tuple(optimise), spread), rates, step, jitter)
     message = f"{epochs} epochs"
     try:
         for _ in range(check_count(epochs, "epochs")):
@@ -104,6 +102,12 @@ def fit_minibatch(
     except KeyboardInterrupt:
         message = "interrupted; what was learnt so far is kept"
     return learner.model(message)
+
+
+def _check_rate(rate):
+    if not (np.isfinite(rate) and rate >= 0):
+        raise ValueError(f"rate = {rate!r} must be at least 0; 0 moves the sites only, 0.01 suits most problems")
+    return rate
 
 
 class _InMemory:
@@ -143,10 +147,10 @@ class _Streamed:
 class _Learner:
     """Values and Adam's averages; subclasses keep the sites."""
 
-    def __init__(self, N, C, values, alpha, epsilon, method, parameters, rate, step, jitter):
+    def __init__(self, N, C, values, alpha, epsilon, method, parameters, rates, step, jitter):
         self.N, self.C, self.values, self.alpha, self.epsilon, self.method = N, C, values, alpha, epsilon, method
         self.parameters, self.step, self.jitter, self.history = parameters, step, jitter, []
-        self.rate = rate if callable(rate) else lambda steps: rate
+        self.rate = lambda steps: _check_rate(rates(steps))
         self.adam = Adam(parameters.pack(values), self.rate(0)) if self.rate(0) and parameters.learn else None
 
     def maps(self, X, stream=False):

@@ -88,12 +88,6 @@ def test_with_either_label_there_are_six_sets():
         assert set(six["data"]) == set(uci_classification.SETS) and len(six) == len(results) * 6 / 7
 
 
-def test_no_run_on_mnist_is_missing():
-    results = runner.results("bui_fig31")
-    for M in bui_fig31.SIZES:
-        assert set(results.loc[results["M"] == M, "alpha"]) == set(bui_fig31.ALPHAS)
-
-
 def test_a_random_sample_of_rows_comes_out_again(data):
     """To the tolerance that refits of perturbed data gave, but for one in ten."""
     results = runner.results("uci_classification")

@@ -223,6 +223,7 @@ def test_bad_settings_of_training_get_a_clear_error(change, message):
     ({"data": [(np.zeros((2, 2)), np.full(2, 3))], "size": 2}, "0 ... 2"),
     ({"data": (np.zeros((4, 2)), np.zeros(3))}, "shape"),
     ({"rate": -1.0}, "rate"),
+    ({"rate": lambda steps: 0.01 if steps < 1 else np.nan, "batch": 8}, "rate = nan"),
     ({"step": 2.0}, "step"),
     ({"batch": 0}, "batch"),
     ({"epochs": 0}, "epochs"),

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from figures import runner, vil_fig1, vil_fig3, vil_fig4, vil_fig5, vil_path, villacampa_tables
+from figures import mnist, runner, vil_fig1, vil_fig3, vil_fig4, vil_fig5, vil_fig5_long, vil_path, villacampa_tables
 from pepcore import datasets
 
 
@@ -141,6 +141,18 @@ def test_digits_of_ten_classes_are_learnt(method, kind):
     assert set(run) == {f"{name}_{number}" for name in vil_fig5.MEASURED for number in (1, 20)}
     assert run["error_rate_20"] < 0.3 and run["error_rate_20"] < run["error_rate_1"]
     assert run["nll_20"] < np.log(10) and 0 < run["seconds_1"] < run["seconds_20"]
+
+
+def test_the_rate_of_the_long_run_falls_in_its_last_third_to_a_hundredth():
+    rates = [vil_fig5_long.falling(share * vil_fig5_long.STEPS) for share in (0, 2 / 3, 5 / 6, 1)]
+    np.testing.assert_allclose(rates, mnist.RATE * np.array([1, 1, 0.1, 0.01]))
+
+
+def test_the_long_run_begins_as_the_short_one_does():
+    short = runner.results("vil_fig5").query("method == 'sep' and pseudo_inputs == 'own'").iloc[0]
+    longer = runner.results("vil_fig5_long").iloc[0]
+    for number in (10, 300, 6000):
+        assert longer[f"error_rate_{number}"] == short[f"error_rate_{number}"]
 
 
 @pytest.mark.parametrize("method", villacampa_tables.METHODS)
