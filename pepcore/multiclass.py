@@ -161,7 +161,8 @@ def infer(
             raise ValueError(
                 f"sites have shape {np.shape(start.tau)}, expected {factors.shape} for method = {method!r}"
             )
-    state, history, converged = run_sweeps(evaluate, Mixing(step), start, step, tolerance, max_sweeps)
+    mixing = Mixing()
+    state, history, converged = run_sweeps(evaluate, mixing, start, step, tolerance, max_sweeps, mixing.next_step)
     posteriors = tuple(Posterior(maps.of(c).basis, *state.posteriors[c][:2]) for c in range(C))
     if method == "sep":
         gradient = partial(multiclass_sep.gradient_of, maps, factors, state)

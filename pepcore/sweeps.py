@@ -14,11 +14,22 @@ TURNING = 0.5  # sites that turn round but come this much closer need no shorter
 STEP_GROWTH = 1.1  # after a sweep that went well: with 1 some hard problems took twice as many sweeps
 
 
-def run_sweeps(evaluate, propose, start, step, tolerance, max_sweeps):
+def damped_step(change, before, turned, step, largest):
+    """The step for the next sweep, by the change that is left, that before the last sweep, and whether the sites turned."""
+    if change > before:
+        return max(0.5 * step, min(step, PATIENT_STEP))
+    if turned and change > TURNING * before:
+        # near the solution the worst error is multiplied by 1 − κ · step in each sweep; here that is −change/before, so
+        # that step/(1 + change/before) would remove it, and leave the other errors
+        return max(1.1 * step / (1 + change / before), min(step, PATIENT_STEP))
+    return min(STEP_GROWTH * step, largest)
+
+
+def run_sweeps(evaluate, propose, start, step, tolerance, max_sweeps, next_step=damped_step):
     """Sweep until neither a site nor the evidence moves by more than the tolerance.
 
-    The step is halved when a cavity becomes improper, and also, down to 0.05, when the sites would move more than in the
-    sweep before. It is shortened when they turn round: the step was too long even if they come closer. Otherwise it
+    The step is halved when a cavity becomes improper, and, unless `next_step` says otherwise, also, down to 0.05, when the
+    sites would move more than in the sweep before. It is shortened when they turn round: the step was too long even if they come closer. Otherwise it
     recovers by 10 % a sweep.
 
     Parameters
@@ -31,6 +42,7 @@ def run_sweeps(evaluate, propose, start, step, tolerance, max_sweeps):
     tolerance : float
         For the largest element of `move`, and for the change of the evidence by the last sweep, relative if that is large.
     max_sweeps : int
+    next_step : callable, as `damped_step`
 
     Returns
     -------
@@ -53,7 +65,7 @@ def run_sweeps(evaluate, propose, start, step, tolerance, max_sweeps):
         converged = change <= tolerance and _steady(history, tolerance)
         if converged or sweep == max_sweeps or step < SMALLEST_STEP:
             break
-        state, step = _advance(state, change, propose, evaluate, step, largest)
+        state, step = _advance(state, change, propose, evaluate, step, largest, next_step)
     if not converged:
         warnings.warn(
             f"EP has not converged after {sweep} sweeps (change {change:.2g}, tolerance {tolerance:.2g}, "
@@ -77,7 +89,7 @@ def parallel(state, step):
     return state.sites.toward(state.target, step)
 
 
-def _advance(state, change, propose, evaluate, step, largest):
+def _advance(state, change, propose, evaluate, step, largest, next_step):
     """The state after one sweep and the step for the next; a sweep to an improper cavity is retried at half step."""
     while step >= SMALLEST_STEP:
         try:
@@ -86,18 +98,8 @@ def _advance(state, change, propose, evaluate, step, largest):
             step /= 2
             continue
         turned = np.vdot(new.move, state.move) < 0
-        return new, _next_step(_change(new) / change, turned, step, largest)
+        return new, next_step(_change(new), change, turned, step, largest)
     return state, step
-
-
-def _next_step(shrinkage, turned, step, largest):
-    if shrinkage > 1:
-        return max(0.5 * step, min(step, PATIENT_STEP))
-    if turned and shrinkage > TURNING:
-        # near the solution the worst error is multiplied by 1 − κ · step in each sweep; here that is −shrinkage, so that
-        # step/(1 + shrinkage) would remove it, and leave the other errors
-        return max(1.1 * step / (1 + shrinkage), min(step, PATIENT_STEP))
-    return min(STEP_GROWTH * step, largest)
 
 
 def _change(state):
