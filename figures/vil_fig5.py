@@ -1,7 +1,8 @@
 """MNIST, ten classes: error and negative log-likelihood against time for stochastic EP, EP and VI (villacampa2017 figure 5).
 
 Kernel, pseudo-inputs, noises and sites are learnt together on mini-batches of 200 images with M = 200 pseudo-inputs, either
-one set that all classes share, or one for each class, as in the paper. Each row is one curve.
+one set that all classes share, or one for each class, as in the paper. Each row is one curve. VI goes on from the sums that
+stochastic EP has after 100 batches: from the prior it gives up classes.
 """
 
 import time
@@ -20,6 +21,7 @@ MEASURED = ("error_rate", "nll", "seconds")
 OUTPUTS = tuple(f"{name}_{number}" for name in MEASURED for number in CHECKPOINTS)
 UNFINISHED = "a run takes from four minutes to half an hour of one core, and VI needs another start first"
 NAMES = {"sep": "stochastic EP", "ep": "EP", "vi": "VI"}
+HEAD_START = 100    # batches of stochastic EP before VI
 KINDS = {"shared": ":", "own": "-"}
 PAPER = {"error_rate": 2.08, "nll": 0.0725}
 PANELS = {"error_rate": (100, "test error, %", (2, 3, 5, 10)), "nll": (1, "test NLL", (0.07, 0.1, 0.2, 0.5, 1))}
@@ -37,7 +39,7 @@ def prepare():
 
 
 def compute(method, pseudo_inputs, rows=None, size=M, epochs=EPOCHS, checkpoints=CHECKPOINTS, rate=RATE):
-    """One curve; the seconds are processor time and leave out what is measured on the way."""
+    """One curve; the seconds are processor time, that of VI's head start too, without what is measured on the way."""
     X, y, X_test, y_test = digits()
     X, y = X[:rows], y[:rows]
     kernel = start_kernel(X)
@@ -62,9 +64,14 @@ def compute(method, pseudo_inputs, rows=None, size=M, epochs=EPOCHS, checkpoints
         clock["since"] = time.process_time()
 
     clock["since"] = time.process_time()
-    spread = np.full(X.shape[1], X.std())
-    fit_minibatch(kernel, Z, (X, y), method=method, classes=10, batch=BATCH, epochs=epochs, rate=rate, spread=spread,
-                  callback=look)
+    settings = {"classes": 10, "rate": rate, "spread": np.full(X.shape[1], X.std())}
+    start = {"kernels": kernel, "Z": Z}
+    if method == "vi":
+        rows = np.random.default_rng(1).permutation(len(X))[:HEAD_START * BATCH]
+        first = fit_minibatch(**start, data=[(X[part], y[part]) for part in np.array_split(rows, HEAD_START)],
+                              size=len(X), **settings)
+        start = {"kernels": first.kernels, "Z": first.Z, "noise": first.noise, "sites": first.fit.sites}
+    fit_minibatch(**start, data=(X, y), method=method, batch=BATCH, epochs=epochs, callback=look, **settings)
     return result
 
 

@@ -36,6 +36,7 @@ def fit_minibatch(
     epsilon=None,
     classes=None,
     size=None,
+    sites=None,
     optimise=("kernels", "Z", "noise"),
     batch=200,
     epochs=1,
@@ -57,13 +58,15 @@ def fit_minibatch(
     alpha, method, epsilon, jitter : as in `multiclass.infer`
     classes : int, C; needed where neither kernels nor Z nor noise nor labels in memory tell it
     size : int, N; needed for an iterable
+    sites : TiedSites or Sites to start from, as a fit to as many data holds them; None starts from the prior
+        "sep" and "vi" can go on from each other's sums.
     optimise : which of "kernels", "Z", "noise" to learn
     batch, epochs : int
     rate : float, or a callable from the number of steps taken to the rate of the next, for one that falls
         Adam's step in logarithms of positive parameters and in Z over `spread`; 0 from the start moves the sites only.
     step : float in (0, 1], or None
         For "sep" and "vi" how much of the sum a batch replaces; None is 1/t in step t until every datum had its turn, and
-        the batch's share of the data afterwards. For "ep" and "gfitc" the damped step of the batch's own sites; None is 1.
+        the batch's share of the data afterwards, or from the beginning if `sites` are given. For "ep" and "gfitc" the damped step of the batch's own sites; None is 1.
     spread : (D,), units of Z's columns; None for the spread of the Z given
     seed : int, for the order of the data
     callback : callable (learner) or None, after each step; `learner.fit()` is then the state of learning
@@ -75,7 +78,8 @@ def fit_minibatch(
     Raises
     ------
     ValueError
-        As `multiclass.infer`; for an iterable without size, or with a method that keeps sites for every datum.
+        As `multiclass.infer`; for an iterable without size, or with a method that keeps sites for every datum; for sites of
+        another kind or shape.
 
     Source: villacampa2017 sections 2.3.1 and 2.3.2; at alpha = 0 a natural-gradient step on the bound.
     """
@@ -90,6 +94,8 @@ def fit_minibatch(
     spread = spread_of(np.concatenate(Z)) if spread is None else check_positive(spread, "spread")
     learner = _Tied if method in TIED else _PerDatum
     learner = learner(N, C, values, alpha, epsilon, method, Parameters(tuple(optimise), spread), rates, step, jitter)
+    if sites is not None:
+        learner.resume(sites)
     message = f"{epochs} epochs"
     try:
         for _ in range(check_count(epochs, "epochs")):
@@ -189,6 +195,18 @@ class _Tied(_Learner):
     def __init__(self, *settings):
         super().__init__(*settings)
         self.sites, self.seen = multiclass_sep.TiedSites.flat(self.maps(self.values["Z"][0])), 0
+        self.whole = False  # whether the sums stand for all data from the beginning
+
+    def resume(self, sites):
+        """Go on from sums that stand for all data already."""
+        expected = [[part.shape for part in self.sites.precisions[0]]]
+        shapes = [[part.shape for part in group] for group in getattr(sites, "precisions", [])]
+        if shapes != expected:
+            raise ValueError(
+                f"sites for {self.method!r} must be TiedSites of one group with precisions {expected}, such as those of "
+                f"'sep' or of learning on batches with the same Z; got {type(sites).__name__} with {shapes}"
+            )
+        self.sites, self.whole = sites, True
 
     def begin_epoch(self, batches):
         pass
@@ -204,7 +222,8 @@ class _Tied(_Learner):
         if self.adam is not None:
             self.climb(multiclass_sep.gradient_of(maps, factors, state, weight))
         self.seen += 1
-        self.move(state, self.step if self.step is not None else min(1.0, max(1 / self.seen, 1 / weight)))
+        share = 1 / weight if self.whole else max(1 / self.seen, 1 / weight)
+        self.move(state, self.step if self.step is not None else min(1.0, share))
 
     def move(self, state, step):
         """Towards the batch's target; by less where that leaves no posterior, as factors that are not log-concave may."""
@@ -226,6 +245,17 @@ class _PerDatum(_Learner):
     def __init__(self, *settings):
         super().__init__(*settings)
         self.sites = None
+
+    def resume(self, sites):
+        """Go on from sites of every datum."""
+        expected = (self.C, self.N) if self.method == "gfitc" else (2, self.C - 1, self.N)
+        found = np.shape(getattr(sites, "tau", None))
+        if found != expected:
+            raise ValueError(
+                f"sites for {self.method!r} must be Sites of shape {expected}, such as those of the same method for the "
+                f"same data; got {type(sites).__name__} of shape {found}"
+            )
+        self.sites = Sites(sites.tau.copy(), sites.nu.copy())
 
     def begin_epoch(self, batches):
         self.data, self.all_factors = batches, self.factors(check_labels(check_targets(batches.labels, self.N), self.C))

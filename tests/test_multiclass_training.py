@@ -126,6 +126,40 @@ def test_one_batch_of_all_data_is_a_sweep_over_tied_sites(method):
     assert model.history[-1] == pytest.approx(whole.log_evidence, abs=1e-4)
 
 
+@pytest.mark.parametrize("method", ["ep", "gfitc", "sep", "vi"])
+def test_learning_can_go_on_from_the_sites_of_a_fit(method):
+    kernels, Z, X, y, noise = problem()
+    settings = {"method": method, "noise": noise, "batch": 24, "rate": 0, "step": 0.5}
+    if method == "vi":
+        whole = fit_minibatch(kernels, Z, (X, y), epochs=400, **settings).fit
+    else:
+        whole = multiclass.infer(kernels, Z, X, y, method=method, noise=noise)
+    before = whole.predict(X)
+    model = fit_minibatch(kernels, Z, (X, y), sites=whole.sites, **settings)
+    assert model.predict(X) == pytest.approx(before, abs=1e-6)
+    flat = fit_minibatch(kernels, Z, (X, y), **settings)
+    assert np.abs(flat.predict(X) - before).max() > 1e-3
+    assert np.array_equal(whole.predict(X), before)
+
+
+def test_from_given_sums_a_batch_replaces_no_more_than_its_share():
+    kernels, Z, X, y, noise = problem()
+    whole = multiclass.infer(kernels, Z, X, y, method="sep", noise=noise)
+    model = fit_minibatch(kernels, Z, [(X[:6], y[:6])], method="vi", noise=noise, sites=whole.sites, size=24, rate=0)
+    by_hand = fit_minibatch(
+        kernels, Z, [(X[:6], y[:6])], method="vi", noise=noise, sites=whole.sites, size=24, rate=0, step=0.25
+    )
+    assert np.array_equal(model.predict(X), by_hand.predict(X))
+
+
+@pytest.mark.parametrize(("method", "other"), [("sep", "ep"), ("vi", "gfitc"), ("ep", "gfitc"), ("gfitc", "sep")])
+def test_sites_of_another_kind_are_refused(method, other):
+    kernels, Z, X, y, noise = problem()
+    sites = multiclass.infer(kernels, Z, X, y, method=other, noise=noise).sites
+    with pytest.raises(ValueError, match=f"sites for '{method}' must be .*; got"):
+        fit_minibatch(kernels, Z, (X, y), method=method, noise=noise, sites=sites)
+
+
 @pytest.mark.parametrize("alpha", [1.0, 0.5])
 def test_small_batches_come_near_full_stochastic_ep_with_a_small_step(alpha):
     kernels, Z, X, y, noise = problem(N=200)
