@@ -66,7 +66,8 @@ def fit_minibatch(
         Adam's step in logarithms of positive parameters and in Z over `spread`; 0 from the start moves the sites only.
     step : float in (0, 1], or None
         For "sep" and "vi" how much of the sum a batch replaces; None is 1/t in step t until every datum had its turn, and
-        the batch's share of the data afterwards, or from the beginning if `sites` are given. For "ep" and "gfitc" the damped step of the batch's own sites; None is 1.
+        the batch's share of the data afterwards, or from the beginning if `sites` are given. For "ep" and "gfitc" the
+        damped step of the batch's own sites; None is 1.
     spread : (D,), units of Z's columns; None for the spread of the Z given
     seed : int, for the order of the data
     callback : callable (learner) or None, after each step; `learner.fit()` is then the state of learning

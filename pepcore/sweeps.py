@@ -29,8 +29,8 @@ def run_sweeps(evaluate, propose, start, step, tolerance, max_sweeps, next_step=
     """Sweep until neither a site nor the evidence moves by more than the tolerance.
 
     The step is halved when a cavity becomes improper, and, unless `next_step` says otherwise, also, down to 0.05, when the
-    sites would move more than in the sweep before. It is shortened when they turn round: the step was too long even if they come closer. Otherwise it
-    recovers by 10 % a sweep.
+    sites would move more than in the sweep before. It is shortened when they turn round: the step was too long even if
+    they come closer. Otherwise it recovers by 10 % a sweep.
 
     Parameters
     ----------
