@@ -21,6 +21,7 @@ MEASURED = ("error_rate", "nll", "seconds")
 OUTPUTS = tuple(f"{name}_{number}" for name in MEASURED for number in CHECKPOINTS)
 UNFINISHED = "a run takes from four minutes to half an hour of one core, and VI needs another start first"
 NAMES = {"sep": "stochastic EP", "ep": "EP", "vi": "VI"}
+SHORT = NAMES | {"sep": "SEP"}
 HEAD_START = 100    # batches of stochastic EP before VI
 KINDS = {"shared": ":", "own": "-"}
 PAPER = {"error_rate": 2.08, "nll": 0.0725}

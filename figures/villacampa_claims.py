@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 
-from figures import runner, vil_fig1, vil_fig4, vil_fig5, vil_fig5_long
+from figures import mnist, runner, vil_fig1, vil_fig4, vil_fig5, vil_fig5_long
 
 
 @cache
@@ -43,7 +43,51 @@ def satellite_gap():
     return float(gaps["vi"] / gaps["sep"])
 
 
+def closeness(M=64):
+    """For each method the distance of a pseudo-input to its neighbour over that at the start, mean over the draws."""
+    runs = _plane(M)
+    return (runs["neighbour_distance"] / runs["start_neighbour_distance"]).groupby(runs["method"]).mean()
+
+
+def places_overlap(bound=0.5):
+    """How many of EP, SEP and GFITC bring pseudo-inputs closer than `bound` times the start, and one more if VI does not."""
+    closer = closeness()
+    return int((closer[["ep", "sep", "gfitc"]] < bound).sum()) + int(closer["vi"] > bound)
+
+
+def places_at_boundaries(M=64):
+    """VI's mean distance of pseudo-inputs to the true boundaries over EP's, mean over the draws."""
+    distance = _plane(M).pivot(index="seed", columns="method", values="boundary_distance")
+    return float((distance["vi"] / distance["ep"]).mean())
+
+
+def _plane(M):
+    results = runner.results("vil_fig3")
+    return results[results["M"] == M]
+
+
 def mnist_at_the_end(metric):
     """SEP's test error in % or NLL after 60 epochs on MNIST, with pseudo-inputs of its own for each class, as in the paper."""
     row = runner.results("vil_fig5_long").iloc[0]
     return float(vil_fig5.PANELS[metric][0] * row[f"{metric}_{vil_fig5_long.CHECKPOINTS[-1]}"])
+
+
+def mnist_vi(error=2.3, nll=0.085):
+    """How many of two bounds VI meets on MNIST after 20 epochs, error in % and NLL, with pseudo-inputs of each class's own."""
+    row, last = _digits("vi", "own"), mnist.CHECKPOINTS[-1]
+    return int(100 * row[f"error_rate_{last}"] <= error) + int(row[f"nll_{last}"] <= nll)
+
+
+def mnist_sooner(level=0.12):
+    """How many times later than SEP VI is at a test NLL on MNIST: the less of shared and own pseudo-inputs."""
+    return float(min(_digits_time("vi", kind, level) / _digits_time("sep", kind, level) for kind in vil_fig5.KINDS))
+
+
+def _digits_time(method, kind, level):
+    seconds, nll = mnist.curve(_digits(method, kind), "nll")
+    return vil_fig1.time_to(seconds, -nll, -level)
+
+
+def _digits(method, kind):
+    runs = runner.results("vil_fig5")
+    return runs[(runs["method"] == method) & (runs["pseudo_inputs"] == kind)].iloc[0]

@@ -4,7 +4,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from figures import mnist, runner, vil_fig1, vil_fig3, vil_fig4, vil_fig5, vil_fig5_long, vil_path, villacampa_tables
+from figures import (
+    mnist,
+    runner,
+    vil_fig1,
+    vil_fig3,
+    vil_fig4,
+    vil_fig5,
+    vil_fig5_long,
+    vil_length,
+    vil_path,
+    villacampa_cells,
+    villacampa_tables,
+)
 from pepcore import datasets
 
 
@@ -167,3 +179,73 @@ def test_the_grid_of_the_tables():
     runs = villacampa_tables.grid()
     assert len(runs) == (6 * 20 + 2 * 10) * 3 * 4
     assert {run["split"] for run in runs if run["data"] == "satellite"} == set(range(10))
+
+
+# Tables 2 and 3, cell by cell -----------------------------------------------------------------------------------------
+
+def as_published(change=lambda row: {}):
+    """Three made-up splits for each cell of the tables, with the paper's means and errors, but for what `change` says."""
+    rows = []
+    for cell in villacampa_cells.published("nll").drop(villacampa_cells.TIMES, level="data").index:
+        row = dict(zip(("percent", "data", "method"), cell))
+        for metric in villacampa_cells.PANELS:
+            row[metric] = villacampa_cells.published(metric).loc[cell, "mean"]
+        row["training_seconds"] = villacampa_cells.published_times().loc[row["percent"], row["method"]]
+        row |= change(row)
+        rows += [row | {"split": split, "nll": row["nll"] + 0.01 * (split - 5)} for split in (4, 5, 6)]
+    return pd.DataFrame(rows)
+
+
+def measured(monkeypatch, change=lambda row: {}):
+    monkeypatch.setattr(villacampa_cells.runner, "results", lambda study: as_published(change))
+    return villacampa_cells
+
+
+def test_the_published_tables_have_a_cell_for_each_run_of_the_study():
+    runs = {(run["percent"], run["data"], run["method"]) for run in villacampa_tables.grid()}
+    for metric in villacampa_cells.PANELS:
+        table = villacampa_cells.published(metric).drop(villacampa_cells.TIMES, level="data")
+        assert set(table.index) == runs and len(table) == 96
+
+
+def test_the_papers_own_differences_are_those_that_the_ledger_quotes(monkeypatch):
+    cells = measured(monkeypatch)
+    for first, second, nats, percent in (("ep", "gfitc", 0.045, 2.0), ("sep", "ep", 0.030, 0.7)):
+        assert cells.gap(first, second, "nll") == pytest.approx(nats, abs=5e-4)
+        assert cells.gap_in_percent(first, second) == pytest.approx(percent, abs=0.05)
+        assert cells.similar(first, second, 2 * nats, 2 * percent) == 2
+        assert cells.similar(first, second, 0.5 * nats, 2 * percent) == 1
+    assert cells.gap_in_percent("vi", "ep") == pytest.approx(1.8, abs=0.05)
+    assert 2 <= cells.speed() <= 3.5
+
+
+def test_cells_agree_until_they_are_two_combined_standard_errors_apart(monkeypatch):
+    assert measured(monkeypatch).near("nll") == 100
+    far = lambda row: {"nll": row["nll"] + 3.0} if row["method"] == "vi" else {}
+    assert measured(monkeypatch, far).near("nll") == 75
+    cell = measured(monkeypatch, far).compared("nll").loc[20, "wine", "vi"]
+    assert cell["apart"] == pytest.approx(3.0 / np.hypot(0.01 / np.sqrt(3), cell["sem_theirs"]))
+
+
+def test_a_method_is_far_behind_where_it_is_behind_each_other_one(monkeypatch):
+    assert measured(monkeypatch).far_behind("glass") == 3
+    as_good = lambda row: {"nll": 2.0} if (row["data"], row["method"], row["percent"]) == ("glass", "sep", 5) else {}
+    assert measured(monkeypatch, as_good).far_behind("glass") == 3
+    level = lambda row: {"nll": 2.5} if (row["data"], row["method"], row["percent"]) == ("glass", "sep", 5) else {}
+    assert measured(monkeypatch, level).far_behind("glass") == 2
+
+
+def test_the_speed_is_that_at_the_size_where_it_is_furthest_from_the_claim(monkeypatch):
+    slow = lambda row: {"training_seconds": 20 * row["training_seconds"]} if row["method"] == "gfitc" else {}
+    ratios = villacampa_cells.published_times()["gfitc"] / villacampa_cells.published_times()["sep"]
+    assert measured(monkeypatch, slow).speed() == pytest.approx(20 * ratios.max())
+    fast = lambda row: {"training_seconds": 0.01 * row["training_seconds"]} if row["method"] == "gfitc" else {}
+    assert measured(monkeypatch, fast).speed() == pytest.approx(0.01 * ratios.min())
+
+
+def test_a_shorter_training_is_a_run_of_the_tables_that_stops():
+    needs(vil_length.prepare)
+    again = vil_length.compute("wine", 0, "sep", 15)
+    assert again == {name: villacampa_tables.compute("wine", 0, 5, "sep", iterations=15)[name] for name in again}
+    row = runner.results("vil_length").query("data == 'wine' and split == 0 and method == 'sep' and iterations == 15").iloc[0]
+    assert again["nll"] == pytest.approx(row["nll"], rel=1e-3)

@@ -1,13 +1,12 @@
 """Time and memory of stochastic EP for many classes, on batches.
 
-    python tests/benchmarks/multiclass.py [--rows 5000000]
+    python tests/benchmarks/multiclass.py
 
-Each line is a process of its own with one BLAS thread. First steps on batches of the size of MNIST (10 classes, 784 inputs,
+Each line is a process of its own with one BLAS thread: steps on batches of the size of MNIST (10 classes, 784 inputs,
 M = 200, batches of 200, shared kernel and Z): seconds per step, all of it or the sites alone, the median over steps of
 processor time, which on one thread is the time on the clock of an idle machine. A busy machine slows that too, so the step
-is also given in units of one product of matrices (200 x 10 000) and (10 000 x 200), timed in turns with it. Then a stream
-of generated rows, 3 classes and 8 inputs, M = 100, batches of 500, for 50 000 rows and for --rows: peak memory and rows
-per second. Nothing here is a test.
+is also given in units of one product of matrices (200 x 10 000) and (10 000 x 200), timed in turns with it. What a stream
+of five million rows takes is a study of its own, `python -m figures run vil_rows`. Nothing here is a test.
 """
 
 import argparse
@@ -18,38 +17,6 @@ import sys
 import time
 
 ONE_THREAD = {name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")}
-
-
-class Stream:
-    """Blocks of rows whose class is the largest of three waves."""
-
-    def __init__(self, rows, block=500):
-        self.rows, self.block = rows, block
-
-    def __iter__(self):
-        import numpy as np
-
-        rng = np.random.default_rng(0)
-        directions = rng.standard_normal((8, 3)) / np.sqrt(8)
-        for _ in range(self.rows // self.block):
-            X = rng.standard_normal((self.block, 8))
-            yield X, np.argmax(np.sin(2 * X @ directions) + 0.1 * rng.standard_normal((self.block, 3)), axis=1)
-
-
-def stream(rows):
-    import numpy as np
-
-    from pepcore.kernels import SquaredExponential
-    from pepcore.multiclass_minibatch import fit_minibatch
-
-    test = next(iter(Stream(2000, 2000)))
-    Z = np.random.default_rng(1).standard_normal((100, 8))
-    start = time.process_time()
-    kernel = SquaredExponential(1.0, np.full(8, 2.0))
-    model = fit_minibatch(kernel, Z, Stream(rows), size=rows, classes=3, spread=np.ones(8))
-    seconds = time.process_time() - start
-    error = np.mean(model.predict(test[0]).argmax(axis=1) != test[1])
-    print(f"{rows:>9} rows{seconds:>9.1f} s{rows / seconds:>10.0f} rows/s{peak():>8.0f} MB   error {error:.4f}", flush=True)
 
 
 def step(method):
@@ -86,13 +53,12 @@ def peak():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", type=int, default=5_000_000)
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
-        stream(int(options.worker)) if options.worker.isdigit() else step(options.worker)
+        step(options.worker)
         return
-    for worker in ("sep", "ep", "vi", "50000", str(options.rows)):
+    for worker in ("sep", "ep", "vi"):
         command = [sys.executable, __file__, "--worker", worker]
         subprocess.run(command, check=True, env={**os.environ, **ONE_THREAD})
 
