@@ -62,14 +62,14 @@ def cavity(mean, variance, sites, alpha):
 
     Parameters
     ----------
-    mean : (N,), μ_n, posterior means
-    variance : (N,), s_n > 0, posterior variances
-    sites : Sites of N data
+    mean : (..., N), μ_n, posterior means
+    variance : (..., N), s_n > 0, posterior variances
+    sites : Sites of N data, in the same shape
     alpha : float or (N,), in [0, 1]; at 0 the cavity is the posterior itself
 
     Returns
     -------
-    mean (N,), variance (N,) of the cavities
+    mean (..., N), variance (..., N) of the cavities
 
     Raises
     ------
@@ -80,10 +80,11 @@ def cavity(mean, variance, sites, alpha):
     """
     kept = 1 - alpha * sites.tau * variance
     if not np.min(kept) > 0:
-        n = int(np.argmin(kept))
+        worst = int(np.argmin(kept))
+        datum = np.unravel_index(worst, kept.shape)[-1]  # sites of many classes have further axes before that of the data
         raise ImproperCavityError(
-            f"{int(np.sum(~(kept > 0)))} of {len(kept)} cavities have no positive variance, the worst at datum {n} "
-            f"(1 - alpha tau s = {kept[n]:.3g}); take a smaller step, a smaller alpha or a log-concave likelihood."
+            f"{int(np.sum(~(kept > 0)))} of {kept.size} cavities have no positive variance, the worst at datum {datum} "
+            f"(1 - alpha tau s = {kept.flat[worst]:.3g}); take a smaller step, a smaller alpha or a log-concave likelihood."
         )
     return (mean - alpha * sites.nu * variance) / kept, variance / kept
 

@@ -40,6 +40,13 @@ def test_improper_cavity_is_reported():
         cavity(mean, variance, Sites(np.array([0.0, np.nan, 0.0]), np.zeros(3)), 0.5)
 
 
+def test_improper_cavities_of_many_classes_name_the_datum():
+    tau = np.zeros((2, 3, 5))
+    tau[1, 2, 4] = 2.0
+    with pytest.raises(ImproperCavityError, match=r"1 of 30 cavities.*datum 4"):
+        cavity(np.zeros(tau.shape), np.ones(tau.shape), Sites(tau, tau), alpha=1.0)
+
+
 @pytest.mark.parametrize("alpha", [0.0, 1e-9, 0.3, 1.0])
 def test_target_matches_the_tilted_moments(alpha):
     """cavity · target^α has the mean and variance of cavity · p^α, which the derivatives of α l give."""
