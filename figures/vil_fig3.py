@@ -25,7 +25,6 @@ ITERATIONS, RATE, VI_EPOCHS = 500, 0.02, 200
 OUTPUTS = ("error_rate", "boundary_distance", "neighbour_distance", "start_boundary_distance", "start_neighbour_distance",
            "places")
 NAMES = {"ep": "EP", "sep": "SEP", "gfitc": "GFITC", "vi": "VI"}
-UNFINISHED = "a run takes up to a minute of one core; the rest follows"
 
 
 def grid():

@@ -1,6 +1,6 @@
 """MNIST, ten classes: what VI makes of it from the prior, without the head start that `vil_fig5` gives it.
 
-Pseudo-inputs that all classes share, five epochs, four lengths of the natural-gradient step; 0 stands for the default, 1/t until
+Pseudo-inputs that all classes share, five epochs, three lengths of the natural-gradient step; 0 stands for the default, 1/t until
 every image had its turn and a batch's share of them afterwards.
 """
 
@@ -12,7 +12,7 @@ from figures.villacampa_tables import probabilities
 from pepcore import metrics
 from pepcore.multiclass_minibatch import fit_minibatch
 
-STEPS, EPOCHS = (0.0, 0.03, 0.01, 0.003), 5
+STEPS, EPOCHS = (0.0, 0.03, 0.01), 5
 OUTPUTS = ("error_rate", "nll", "given_up")
 prepare = vil_fig5.prepare
 

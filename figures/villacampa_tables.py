@@ -25,7 +25,6 @@ TOLERANCE, MAX_SWEEPS = 1e-3, 50
 UPDATES = {"gfitc": {"update": "outer", "optimiser": "lbfgs"}, "ep": {"update": "inner", "optimiser": "adaptive"},
            "sep": {"update": "inner", "optimiser": "adaptive"}, "vi": {"update": "joint", "optimiser": "lbfgs"}}
 OUTPUTS = ("nll", "error_rate", "log_evidence", "training_seconds", "evaluations", "converged", "unconverged_inference")
-UNFINISHED = "about eight core-hours in all; the rest follows"
 METRICS = {"nll": "NLL", "error_rate": "test error"}
 
 

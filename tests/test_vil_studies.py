@@ -12,8 +12,10 @@ from figures import (
     vil_fig4,
     vil_fig5,
     vil_fig5_long,
+    vil_fig5_prior,
     vil_length,
     vil_path,
+    vil_rows,
     villacampa_cells,
     villacampa_tables,
 )
@@ -243,9 +245,50 @@ def test_the_speed_is_that_at_the_size_where_it_is_furthest_from_the_claim(monke
     assert measured(monkeypatch, fast).speed() == pytest.approx(0.01 * ratios.min())
 
 
+def test_the_nearness_of_shorter_training_is_by_cells(monkeypatch):
+    whole = as_published().assign(split=lambda runs: runs["split"] - 4)
+    small = whole[(whole["percent"] == 5) & whole["method"].isin(vil_length.METHODS)].drop(columns="percent")
+    short = pd.concat([small.assign(iterations=15, nll=2 * small["nll"] + 1), small.assign(iterations=30)])
+    found = vil_length.nearness(short, whole)
+    assert found.loc[(30, "nll"), "near"] == 100 and found.loc[(250, "nll"), "factor"] == pytest.approx(1)
+    assert found.loc[(15, "nll"), "near"] < 20 and found.loc[(15, "nll"), "factor"] > 2
+    assert found.loc[(15, "error_rate"), "near"] == 100
+
+
 def test_a_shorter_training_is_a_run_of_the_tables_that_stops():
     needs(vil_length.prepare)
     again = vil_length.compute("wine", 0, "sep", 15)
     assert again == {name: villacampa_tables.compute("wine", 0, 5, "sep", iterations=15)[name] for name in again}
     row = runner.results("vil_length").query("data == 'wine' and split == 0 and method == 'sep' and iterations == 15").iloc[0]
     assert again["nll"] == pytest.approx(row["nll"], rel=1e-3)
+
+
+# Many rows ------------------------------------------------------------------------------------------------------------
+
+def test_a_stream_is_the_same_in_every_pass_and_as_long_as_it_says():
+    stream = vil_rows.Stream(1500)
+    first, second = (list(stream) for _ in range(2))
+    assert len(first) == 3 and sum(len(y) for _, y in first) == 1500
+    assert all(np.array_equal(a[0], b[0]) and np.array_equal(a[1], b[1]) for a, b in zip(first, second, strict=True))
+    assert set(np.concatenate([y for _, y in first])) == {0, 1, 2}
+
+
+def test_a_stream_is_learnt_in_a_process_of_its_own():
+    run = vil_rows.compute(20_000, size=20)
+    assert set(run) == set(vil_rows.OUTPUTS)
+    assert 20 < run["peak_megabytes"] < 400 and run["learning_seconds"] > 0 and run["error_rate"] < 0.5
+
+
+def test_five_million_rows_take_no_more_memory_than_fifty_thousand():
+    runs = runner.results("vil_rows").set_index("rows")
+    assert set(runs.index) == set(vil_rows.ROWS)
+    assert runs.loc[5_000_000, "peak_megabytes"] <= runs.loc[50_000, "peak_megabytes"] + 100
+
+
+# MNIST from the prior -------------------------------------------------------------------------------------------------
+
+def test_digits_that_are_never_named_are_counted():
+    needs(vil_fig5_prior.prepare)
+    run = vil_fig5_prior.compute(0.03, rows=1000, size=20, epochs=1)
+    assert set(run) == set(vil_fig5_prior.OUTPUTS)
+    assert 0 <= run["given_up"] <= 9 and run["error_rate"] >= 0.08 * run["given_up"]
