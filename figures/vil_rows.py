@@ -5,11 +5,13 @@ for; kernel, pseudo-inputs and noises are learnt on the way, one step for each b
 memory is that of its interpreter and libraries too.
 """
 
-import multiprocessing
+import json
+import re
 import resource
+import subprocess
 import sys
 import time
-from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
 
 import numpy as np
 
@@ -27,8 +29,8 @@ def grid():
 
 def compute(rows, size=M):
     """Peak memory of the process, processor seconds of learning, and the error on further rows."""
-    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as process:
-        return process.submit(_measured, rows, size).result()
+    command = [sys.executable, "-m", "figures.vil_rows", str(rows), str(size)]
+    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
 
 
 class Stream:
@@ -52,6 +54,18 @@ def _measured(rows, size):
                           spread=np.ones(INPUTS))
     seconds = time.process_time() - start
     ((X, y),) = Stream(TEST, TEST, seed=1)
-    unit = 1024**2 if sys.platform == "darwin" else 1024  # of ru_maxrss in a megabyte
     return {"error_rate": float(np.mean(model.predict(X).argmax(axis=1) != y)), "learning_seconds": float(f"{seconds:.3g}"),
-            "peak_megabytes": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit)}
+            "peak_megabytes": round(_peak_megabytes())}
+
+
+def _peak_megabytes():
+    """Of this process. On Linux ru_maxrss may be that of the process which started it, so the kernel's own mark is read."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        return int(re.search(r"VmHWM:\s+(\d+) kB", status.read_text()).group(1)) / 1024
+    unit = 1024**2 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+
+
+if __name__ == "__main__":
+    print(json.dumps(_measured(*map(int, sys.argv[1:]))))
