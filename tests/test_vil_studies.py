@@ -7,6 +7,7 @@ import pytest
 from figures import (
     mnist,
     runner,
+    tables,
     vil_fig1,
     vil_fig3,
     vil_fig4,
@@ -181,6 +182,16 @@ def test_the_grid_of_the_tables():
     runs = villacampa_tables.grid()
     assert len(runs) == (6 * 20 + 2 * 10) * 3 * 4
     assert {run["split"] for run in runs if run["data"] == "satellite"} == set(range(10))
+
+
+@pytest.mark.parametrize(
+    "name", ["villacampa_tables", "vil_length", "vil_fig1", "vil_fig3", "vil_fig5_prior", "vil_path", "vil_rows"]
+)
+def test_the_studies_of_many_classes_are_complete(name):
+    study = runner.load(name)
+    assert tables.missing_runs(study) == []
+    assert len(runner.results(name)) == len(runner.read_rows(study)) == len(study.runs())
+    assert not hasattr(study.module, "UNFINISHED")
 
 
 # Tables 2 and 3, cell by cell -----------------------------------------------------------------------------------------
