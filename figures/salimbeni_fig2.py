@@ -9,7 +9,7 @@ import time
 
 import numpy as np
 
-from figures import style
+from figures import runner, style
 from figures.salimbeni_problems import BASES, options_of, problem
 from pepcore import Gaussian, datasets, decoupled
 from pepcore.decoupled_bases import Bases
@@ -21,6 +21,10 @@ POINTS, BATCH, COLUMNS = 500, 1024, 64
 CHECKPOINTS = (0, *(int(first * 10**power) for power in (1, 2, 3) for first in (1, 1.5, 2, 3, 5, 7)), 10_000, 15_000, 20_000)
 MEASURED = ("bound", "error", "log_likelihood", "seconds")
 OUTPUTS = (*(f"{name}_{number}" for name in MEASURED for number in CHECKPOINTS), "bound_optimum", "log_likelihood_optimum")
+PANELS = {"bound": ("bound, 1000 nats", 1e-3), "log_likelihood": ("test log-likelihood", 1), "error": ("test error", 1)}
+LOOKS = {basis: {"color": colour, "ls": "--" if BASES[basis][1] else "-", "lw": 1.6} for basis, colour in zip(BASES, style.CYCLE)}
+ARRIVED = 0.01  # of the gap between the prior and the best bound
+LOWEST = 1e-9  # share of the gap that still has a logarithm
 UNFINISHED = "a run takes ten to twenty minutes of one core"
 
 
@@ -70,22 +74,76 @@ def _measured(task, posterior):
     return {"bound": fitted - kl_divergence(bases, process), "error": error, "log_likelihood": log_likelihood}
 
 
-def draw(fig, results, metric="bound", against="iterations"):
-    """One panel per data set, one line per basis; dashed is the optimum."""
-    for ax, data in zip(fig.subplots(1, 2), DATA):
-        part = results[results["data"] == data].set_index("basis")
-        for name, colour in zip(BASES, style.CYCLE):
-            if name not in part.index:
-                continue
-            y = [part.loc[name, f"{metric}_{number}"] for number in CHECKPOINTS[1:]]
-            x = CHECKPOINTS[1:] if against == "iterations" else [part.loc[name, f"seconds_{n}"] for n in CHECKPOINTS[1:]]
-            ax.plot(x, y, color=colour, marker=".", lw=1.5, label=name)
-        if metric in ("bound", "log_likelihood") and part[f"{metric}_optimum"].notna().any():
-            ax.axhline(part[f"{metric}_optimum"].max(), color=style.INK, ls="--", lw=1)
-        ax.set(xscale="log")
-        style.label(ax, x=against, y=metric.replace("_", " "), title=data)
+def shares(results):
+    """{(data, basis): (21,)}, the share of the gap between prior and best bound that is left at the later `CHECKPOINTS`.
+
+    The best bound is the optimum in closed form; without one, the highest that a basis with the same optimum has reached.
+    """
+    rows = results.set_index(["data", "basis"])
+    bounds = rows[[f"bound_{number}" for number in CHECKPOINTS]]
+    families = rows.index.map(lambda run: f"{run[0]}, coupled {BASES[run[1]][0] == 'coupled'}")
+    best = rows["bound_optimum"].fillna(bounds.max(axis=1).groupby(families).transform("max"))
+    left = bounds.rsub(best, axis=0).div(best - bounds["bound_0"], axis=0)
+    return {run: values.to_numpy()[1:] for run, values in left.iterrows()}
+
+
+def arrival(share, level=ARRIVED):
+    """The iteration at which `share` (21,) is first at `level`, between checkpoints on a line of logarithms; inf if never."""
+    numbers, below = CHECKPOINTS[1:], np.flatnonzero(share <= level)
+    if not len(below):
+        return np.inf
+    after, before = below[0], max(below[0] - 1, 0)
+    heights = np.log(np.maximum(share[[after, before]], LOWEST))
+    return float(np.exp(np.interp(np.log(level), heights, np.log([numbers[after], numbers[before]]))))
+
+
+def head_start():
+    """How many times later Orth and Coupled arrive than OrthNat and CoupledNat: the least over both sets.
+
+    Who has not arrived in the end counts as if it did then; 0 if natural gradients have not arrived.
+    """
+    left = shares(runner.results("salimbeni_fig2"))
+    times = {run: arrival(share) for run, share in left.items()}
+    pairs = [(data, basis) for data in DATA for basis in ("Coupled", "Orth")]
+    return float(min(min(times[data, basis], CHECKPOINTS[-1]) / times[data, f"{basis}Nat"] for data, basis in pairs))
+
+
+def decoupled_gap():
+    """Per cent of the gap between prior and optimum that is left to Decoupled on kin40k in the end."""
+    return float(100 * shares(runner.results("salimbeni_fig2"))["kin40k", "Decoupled"][-1])
+
+
+def draw(fig, results):
+    """Bound, test log-likelihood and test error against iterations; dotted lines are the optima, coupled and decoupled."""
+    runs = results.set_index(["data", "basis"])
+    for column, data in zip(fig.subplots(len(PANELS), len(DATA), sharex=True).T, DATA):
+        for ax, (metric, (title, scale)) in zip(column, PANELS.items()):
+            for basis, look in LOOKS.items():
+                row = runs.loc[data, basis]
+                ax.plot(CHECKPOINTS[1:], [scale * row[f"{metric}_{number}"] for number in CHECKPOINTS[1:]], label=basis, **look)
+                if f"{metric}_optimum" in row and basis in ("Coupled", "Orth"):
+                    ax.axhline(scale * row[f"{metric}_optimum"], color=look["color"], ls=":", lw=1)
+            ax.set(xscale="log")
+            style.label(ax, y=title if data == DATA[0] else None)
+        style.label(column[0], title=data)
+        style.label(column[-1], x="iterations")
     fig.legend(*fig.axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
 
 
-FIGURES = {"salimbeni_fig2": (draw, (7.0, 3.4)),
-           "salimbeni_fig2_seconds": (lambda fig, results: draw(fig, results, against="seconds"), (7.0, 3.4))}
+def draw_gaps(fig, results):
+    """The share of the gap that is left, against iterations and seconds; a line at one per cent."""
+    runs, left = results.set_index(["data", "basis"]), shares(results)
+    for column, data in zip(fig.subplots(2, len(DATA), sharey=True).T, DATA):
+        for ax, against in zip(column, ("iterations", "processor seconds")):
+            for basis, look in LOOKS.items():
+                row = runs.loc[data, basis]
+                x = [row[f"seconds_{number}"] for number in CHECKPOINTS[1:]] if against != "iterations" else CHECKPOINTS[1:]
+                ax.plot(x, 100 * left[data, basis], label=basis, **look)
+            ax.axhline(100 * ARRIVED, color=style.INK, lw=0.8, ls=":")
+            ax.set(xscale="log", yscale="log", ylim=(0.01, 120))
+            style.label(ax, x=against, y="gap left, %" if data == DATA[0] else None)
+        style.label(column[0], title=data)
+    fig.legend(*fig.axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
+
+
+FIGURES = {"salimbeni_fig2": (draw, (7.0, 7.0)), "salimbeni_fig2_gaps": (draw_gaps, (7.0, 6.0))}

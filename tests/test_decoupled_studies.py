@@ -1,6 +1,7 @@
 """The studies of decoupled bases: their grids, and one small run of each."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from figures import salimbeni_fig2, salimbeni_problems, salimbeni_tables
@@ -33,6 +34,46 @@ def test_a_curve_climbs_to_the_optimum_and_not_over_it(data, basis):
     assert bounds[0] < bounds[1] < bounds[2] < run["bound_optimum"]
     assert 0 <= run["seconds_0"] <= run["seconds_5"] <= run["seconds_20"]
     assert all(np.isfinite(value) for value in run.values())
+
+
+def race(**levels):
+    """Rows of the study in which each basis has a bound of −1 at first and of `levels[basis]` from 1000 iterations on."""
+    rows = []
+    for data in salimbeni_fig2.DATA:
+        for basis in salimbeni_problems.BASES:
+            level = levels.get(basis, 0.0)
+            bounds = {f"bound_{number}": level if number >= 1000 else -1.0 for number in salimbeni_fig2.CHECKPOINTS}
+            rows.append({"data": data, "basis": basis, "bound_optimum": 1.0 if data == "kin40k" else np.nan} | bounds)
+    return pd.DataFrame(rows)
+
+
+def test_the_gap_is_to_the_optimum_or_to_the_best_that_was_reached():
+    left = salimbeni_fig2.shares(race(Orth=-0.5, Coupled=0.5))
+    assert left["kin40k", "Orth"][0] == 1
+    assert left["kin40k", "Orth"][-1] == 0.75
+    assert left["ringnorm", "Orth"][-1] == 0.5
+    assert left["ringnorm", "OrthNat"][-1] == 0  # the best of its own kind
+    assert left["ringnorm", "Coupled"][-1] == 0
+    assert left["ringnorm", "CoupledNat"][-1] == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize(("share", "expected"), [
+    (lambda n: np.minimum(1, 5 / n), 500), (lambda n: 1 / n, 100), (lambda n: 0 * n + 0.001, 10), (lambda n: 0 * n + 1, np.inf),
+])
+def test_arrivals_lie_on_the_line_between_checkpoints(share, expected):
+    assert salimbeni_fig2.arrival(share(np.array(salimbeni_fig2.CHECKPOINTS[1:], float))) == pytest.approx(expected)
+
+
+def test_the_head_start_is_that_of_the_worst_pair(monkeypatch):
+    results = race(Coupled=0.9, CoupledNat=0.999, Orth=0.9, OrthNat=0.999).fillna(1.0)
+    monkeypatch.setattr(salimbeni_fig2.runner, "results", lambda study: results)
+    # the plain ones never arrive and count as 20 000; the others do on the way from all to a 2000th between 700 and 1000
+    arrival = 700 * (1000 / 700) ** (np.log(0.01) / np.log(0.0005))
+    assert salimbeni_fig2.head_start() == pytest.approx(20_000 / arrival)
+    assert salimbeni_fig2.decoupled_gap() == pytest.approx(50)
+    late = [f"bound_{number}" for number in salimbeni_fig2.CHECKPOINTS[1:]]
+    results.loc[results["basis"] == "OrthNat", late] = 0.0
+    assert salimbeni_fig2.head_start() == 0
 
 
 @pytest.mark.parametrize("name", ["ringnorm", "waveform"])
