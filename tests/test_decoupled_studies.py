@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from figures import salimbeni_fig2, salimbeni_problems, salimbeni_tables
+from figures import salimbeni_fig2, salimbeni_problems, salimbeni_ranks, salimbeni_tables
 from pepcore import datasets, decoupled
 
 
@@ -117,3 +117,40 @@ def test_many_classes_have_the_methods_of_the_published_table():
     many = {run["method"] for run in grid if run["data"] in salimbeni_tables.MANY}
     assert many == {"Coupled_400", "CoupledNat_400", "OrthNat", "Orth", "Hybrid", "Decoupled"}
     assert len(grid) == 10 * 8 + 5 * 6
+
+
+def cells(task, **orders):
+    """Results in which the methods' errors are 1, 2, ... in the order of the table, but for those given."""
+    errors = {method: 1.0 + place for place, method in enumerate(salimbeni_ranks.COMPARED[task])} | orders
+    return pd.DataFrame([{"data": data, "method": method, "rmse": error, "mae": error, "log_likelihood": -error}
+                         for data in salimbeni_ranks.SETS[task] for method, error in errors.items()])
+
+
+def test_the_published_cells_are_those_of_our_sets_and_methods():
+    for task, metric in salimbeni_ranks.FILES:
+        table = salimbeni_ranks.published(task, metric)
+        assert list(table.index) == list(salimbeni_ranks.SETS[task])
+        assert table.notna().all(axis=None)
+    assert salimbeni_ranks.published("classification", "error").loc["letter", "Orth"] == pytest.approx(1 - 0.9577)
+    errors = salimbeni_ranks.published("regression", "error")
+    assert (errors.idxmax(axis=1) == "Decoupled").all()  # after erratum sal-6
+
+
+@pytest.mark.parametrize("metric", ["error", "log_likelihood"])
+@pytest.mark.parametrize(("orders", "expected"), [
+    ({"OrthNat": 0.5, "Decoupled": 9.0}, 2), ({"OrthNat": 0.5, "Decoupled": 3.0}, 1), ({"OrthNat": 1.0, "Decoupled": 9.0}, 1),
+    ({"OrthNat": 4.5, "Decoupled": 4.5}, 0),
+])
+def test_of_two_statements_about_ranks_none_to_two_hold(metric, orders, expected, monkeypatch):
+    for task in salimbeni_ranks.SETS:
+        results = cells(task, **orders)
+        monkeypatch.setattr(salimbeni_ranks.runner, "results", {"salimbeni_tables": results}.get)
+        assert salimbeni_ranks.best_and_worst(task, metric) == expected
+
+
+def test_the_orthogonal_basis_is_compared_with_the_coupled_one_of_the_same_beta():
+    table = salimbeni_ranks.ours("regression", "error", cells("regression", Orth=1.0, OrthNat=2.0, Coupled_400=0.0))
+    assert salimbeni_ranks.no_worse(cells=table) == 1
+    table.loc["bike", "Orth"] = 1.1
+    assert salimbeni_ranks.no_worse(cells=table) == pytest.approx(13 / 14)
+    assert salimbeni_ranks.no_worse("log_likelihood", cells=-table) == pytest.approx(13 / 14)

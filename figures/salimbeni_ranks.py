@@ -1,0 +1,93 @@
+"""Tables 3 to 6 of salimbeni2018 beside our own runs: who is best on how many of the sets that both have."""
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from figures import runner, style
+from figures.salimbeni_fig2 import LOOKS
+from figures.salimbeni_tables import BINARY, MANY, METHODS, REGRESSION
+
+PUBLISHED = Path(__file__).with_name("published")
+FILES = {
+    ("regression", "error"): "salimbeni2018_table4_test_error.csv",
+    ("regression", "log_likelihood"): "salimbeni2018_table3_test_loglik.csv",
+    ("classification", "error"): "salimbeni2018_table5_accuracy.csv",
+    ("classification", "log_likelihood"): "salimbeni2018_table6_test_loglik.csv",
+}
+SETS = {"regression": REGRESSION, "classification": (*BINARY, *MANY)}
+LARGER = tuple(method for method in METHODS if not method.endswith("_300"))  # those of tables 5 and 6
+COMPARED = {"regression": tuple(METHODS), "classification": LARGER}
+OUR_SETS = {"statlog-landsat": "satellite", "statlog-shuttle": "shuttle"}
+OUR_METHODS = {"Coupled": "Coupled_400", "CoupledNat": "CoupledNat_400"}
+NAMES = {"Coupled_300": "Coupled, 300", "CoupledNat_300": "CoupledNat, 300"}
+SAME_BETA = {"Orth": "Coupled_300", "OrthNat": "CoupledNat_300"}
+
+
+@cache
+def published(task, metric):
+    """The paper's cells for our sets, a data frame of set by method; accuracies as rates of error.
+
+    Two columns of table 4 stand under each other's name, which its own means and table 1 show: erratum sal-6.
+    """
+    table = pd.read_csv(PUBLISHED / FILES[task, metric]).set_index("dataset").rename(index=OUR_SETS)
+    if (task, metric) == ("regression", "error"):
+        table = table.rename(columns={"Hybrid": "Decoupled", "Decoupled": "Hybrid"})
+    if task == "classification":
+        table = table.rename(columns=OUR_METHODS)
+    cells = table.loc[list(SETS[task]), list(COMPARED[task])].astype(float)
+    return 1 - cells / 100 if (task, metric) == ("classification", "error") else cells
+
+
+def ours(task, metric, results=None):
+    """The same of our runs; `metric` may be "mae" or "rmse" too, "error" is the latter."""
+    results = runner.results("salimbeni_tables") if results is None else results
+    column = "rmse" if metric == "error" else metric
+    cells = results.groupby(["data", "method"])[column].mean().unstack("method")
+    return cells.loc[list(SETS[task]), list(COMPARED[task])]
+
+
+def ranks(cells, metric):
+    """Average rank (methods,) over the sets, 1 is the best and ties share."""
+    return cells.rank(axis=1, ascending=metric != "log_likelihood").mean()
+
+
+def best_and_worst(task, metric):
+    """How many of two statements hold: OrthNat has the smallest average rank of all methods, Decoupled the largest."""
+    found = ranks(ours(task, metric), metric)
+    others = found.drop(["OrthNat", "Decoupled"])
+    return int(found["OrthNat"] < min(*others, found["Decoupled"])) + int(found["Decoupled"] > max(*others, found["OrthNat"]))
+
+
+def no_worse(metric="error", cells=None):
+    """Share of the pairs, over the regression sets, in which the orthogonal basis is no worse than the coupled one of 300."""
+    cells = ours("regression", metric) if cells is None else cells
+    sign = 1 if metric == "log_likelihood" else -1
+    return float(np.mean([sign * cells[one] >= sign * cells[other] for one, other in SAME_BETA.items()]))
+
+
+def excess(cells, metric):
+    """How far each cell is from the best of its set: times its error, or nats below its log-likelihood."""
+    if metric == "log_likelihood":
+        return cells.rsub(cells.max(axis=1), axis=0)
+    return cells.div(cells.min(axis=1), axis=0)
+
+
+def draw(fig, task, metric="error", results=None):
+    """For each set (row) how many times the best error each method has; hollow: the coupled basis with 300 points."""
+    sources = {"ours": ours(task, metric, results), "the paper's": published(task, metric)}
+    axes = fig.subplots(1, 2, sharex=True, sharey=True)
+    for ax, (title, cells) in zip(axes, sources.items()):
+        places = np.arange(len(cells))[::-1]
+        for method, values in excess(cells, metric).items():
+            name = METHODS[method][0]
+            colour = LOOKS[name]["color"]
+            ax.plot(values, places, "D" if name.endswith("Nat") else "o", ms=7, color=colour, label=NAMES.get(method, name),
+                    mfc=style.CARD if method.endswith("_300") else colour, alpha=0.9)
+        ax.set_yticks(places, cells.index)
+        ax.set(xscale="log" if metric == "error" else "linear")
+        ax.grid(True, axis="y")
+        style.label(ax, title=title, x="error over the best" if metric == "error" else "nats below the best")
+    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
