@@ -13,6 +13,8 @@ from scipy.linalg import blas
 from pepcore.features import row_blocks
 from pepcore.gaussian import multiply_lower, solve_lower, symmetric
 
+BLOCK_ELEMENTS = 2**19  # numbers in K(x, points) of a block: 4 MiB, since products of few columns with (M, M) matrices are slow
+
 
 class DataTerm(NamedTuple):
     """Derivatives of Σ_n E[log p] for one latent function, each datum counted `weight` times."""
@@ -68,19 +70,14 @@ def marginals(bases, process, X):
     """
     mean, variance = np.empty(len(X)), np.empty(len(X))
     for rows in row_blocks(len(X), len(bases.points)):
-        mean[rows], variance[rows] = _marginals(process, *located(bases, X[rows]))
+        A, h, K_gamma = located(bases, X[rows])
+        mean[rows], variance[rows] = process.w @ A + process.g @ K_gamma, _variance(process, A, h)
     return mean, variance
 
 
-def _marginals(process, A, h, K_gamma):
+def _variance(process, A, h):
     white = process.whiten(A)
-    return process.w @ A + process.g @ K_gamma, h + np.einsum("mb,mb->b", white, white)
-
-
-def _marginals_and_VA(process, A, h, K_gamma):
-    """The same, and V A (M, B), which the derivatives in A need."""
-    VA = (A.T @ process.V).T  # in Fortran order, as A
-    return process.w @ A + process.g @ K_gamma, h + np.einsum("mb,mb->b", A, VA), VA
+    return h + np.einsum("mb,mb->b", white, white)
 
 
 def data_terms(bases, processes, X, y, likelihood, weight=1.0, stored=None, hyper=False):
@@ -98,32 +95,30 @@ def data_terms(bases, processes, X, y, likelihood, weight=1.0, stored=None, hype
     likelihood's own at fixed L and processes, empty unless `hyper`
     """
     M, G = len(bases.beta), len(bases.gamma)
-    value = 0.0
-    terms = tuple(DataTerm(np.zeros(M), np.zeros(G), np.zeros((M, M), order="F")) for _ in processes)
+    w, g = np.stack([q.w for q in processes]), np.stack([q.g for q in processes])
+    value, dw, dg = 0.0, np.zeros_like(w), np.zeros_like(g)
+    curvatures = [np.zeros((M, M), order="F") for _ in processes]
     total = _HyperGradient(bases, processes, likelihood) if hyper else None
-    for rows in row_blocks(len(X), M + G):
+    for rows in row_blocks(len(X), M + G, BLOCK_ELEMENTS):
         if hyper:
             K, vjp = bases.kernel.value_and_vjp(X[rows], bases.points)
             A, h, K_gamma = _located(bases, X[rows], K.T)
-            found = [_marginals_and_VA(process, A, h, K_gamma) for process in processes]
+            VA = [(A.T @ process.V).T for process in processes]  # in Fortran order, as A
+            variance = h + np.stack([np.einsum("mb,mb->b", A, part) for part in VA])
         else:
             A, h, K_gamma = stored(rows) if stored else located(bases, X[rows])
-            found = [_marginals(process, A, h, K_gamma) for process in processes]
-        means, variances, *VA = zip(*found, strict=True)
-        mean, variance = np.stack(means), np.stack(variances)
+            variance = np.stack([_variance(process, A, h) for process in processes])
+        mean = w @ A + g @ K_gamma
         l, d1, d2 = _log_moment(likelihood, y[rows], mean, variance)
         d1, d2 = weight * d1, weight * d2
         value += weight * l.sum()
-        for term, slope, bend in zip(terms, d1, d2, strict=True):
-            term.dw[:] += A @ slope
-            term.dg[:] += K_gamma @ slope
-            _add_weighted_gram(term.curvature, A, bend)
+        dw += d1 @ A.T
+        dg += d1 @ K_gamma.T
+        for curvature, bend in zip(curvatures, d2, strict=True):
+            _add_weighted_gram(curvature, A, bend)
         if hyper:
-            for part in VA[0]:
-                part -= A
-            total.add(vjp, X[rows], y[rows], mean, variance, VA[0], d1, d2, weight)
-    for term in terms:
-        term.curvature[:] = symmetric(term.curvature)
+            total.add(vjp, X[rows], y[rows], mean, variance, A, VA, d1, d2, weight)
+    terms = tuple(map(DataTerm, dw, dg, map(symmetric, curvatures)))
     return float(value), terms, total.gradient if hyper else {}
 
 
@@ -138,12 +133,13 @@ def _log_moment(likelihood, y, mean, variance):
 def _add_weighted_gram(total, A, weights):
     """Add A diag(weights) Aᵀ to `total` (M, M), of which only the lower triangle counts.
 
-    It takes half the time if no weight is positive, as for every log-concave likelihood.
+    The columns with weights of either sign make a product with its own transpose each, which takes half the time of another.
     """
-    if np.all(weights <= 0):
-        blas.dsyrk(-1.0, A * np.sqrt(-weights), beta=1.0, c=total, lower=1, overwrite_c=1)
-    else:
-        total += (A * weights) @ A.T
+    for sign in (-1.0, 1.0):
+        chosen = sign * weights > 0
+        if np.any(chosen):
+            part = A if np.all(chosen) else A[:, chosen]
+            blas.dsyrk(sign, part * np.sqrt(sign * weights[chosen]), beta=1.0, c=total, lower=1, overwrite_c=1)
 
 
 class _HyperGradient:
@@ -154,16 +150,16 @@ class _HyperGradient:
         slopes = [np.concatenate([q.g, solve_lower(bases.L, q.w, transposed=True)]) for q in processes]
         self.slopes = np.stack(slopes, axis=1)  # (G + M, C)
 
-    def add(self, vjp, X, y, mean, variance, excess, d1, d2, weight):
-        """A block of rows, with `excess` = (V − I)A: dF/dA at fixed k(x, x) is w d1ᵀ + (V − I) A diag(d2), K_βx = L A.
+    def add(self, vjp, X, y, mean, variance, A, VA, d1, d2, weight):
+        """A block of rows: dF/dA at fixed k(x, x) is w d1ᵀ + (V − I) A diag(d2), summed over latent functions, K_βx = L A.
 
         `vjp` takes derivatives back through K(x, points).
         """
         kernel, G = self.bases.kernel, len(self.bases.gamma)
         # an outer product is twice as fast as the product of matrices that it is
         dK = (d1[0][:, None] * self.slopes[:, 0] if len(d1) == 1 else d1.T @ self.slopes.T).T
-        bent = excess[0] * d2[0]
-        for part, bend in zip(excess[1:], d2[1:], strict=True):
+        bent = A * -d2.sum(axis=0)
+        for part, bend in zip(VA, d2, strict=True):
             bent += part * bend
         dK[G:] += multiply_lower(self.bases.L_inverse, bent, transposed=True)
         dkernel, _, dpoints = vjp(dK.T, first=False, second=True)
