@@ -126,10 +126,11 @@ def cells(task, **orders):
                          for data in salimbeni_ranks.SETS[task] for method, error in errors.items()])
 
 
-def test_the_published_cells_are_those_of_our_sets_and_methods():
+def test_the_published_cells_hold_our_sets_and_methods():
     for task, metric in salimbeni_ranks.FILES:
         table = salimbeni_ranks.published(task, metric)
-        assert list(table.index) == list(salimbeni_ranks.SETS[task])
+        assert len(table) == {"regression": 12, "classification": 19}[task]
+        assert set(salimbeni_ranks.SETS[task]) < set(table.index)
         assert table.notna().all(axis=None)
     assert salimbeni_ranks.published("classification", "error").loc["letter", "Orth"] == pytest.approx(1 - 0.9577)
     errors = salimbeni_ranks.published("regression", "error")
