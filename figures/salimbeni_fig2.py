@@ -24,6 +24,7 @@ OUTPUTS = (*(f"{name}_{number}" for name in MEASURED for number in CHECKPOINTS),
 PANELS = {"bound": ("bound, 1000 nats", 1e-3), "log_likelihood": ("test log-likelihood", 1), "error": ("test error", 1)}
 LOOKS = {basis: {"color": colour, "ls": "--" if BASES[basis][1] else "-", "lw": 1.6} for basis, colour in zip(BASES, style.CYCLE)}
 ARRIVED = 0.01  # of the gap between the prior and the best bound
+TICKS = (0.01, 0.1, 1, 10, 100)
 LOWEST = 1e-9  # share of the gap that still has a logarithm
 UNFINISHED = "a run takes ten to twenty minutes of one core"
 
@@ -141,6 +142,7 @@ def draw_gaps(fig, results):
                 ax.plot(x, 100 * left[data, basis], label=basis, **look)
             ax.axhline(100 * ARRIVED, color=style.INK, lw=0.8, ls=":")
             ax.set(xscale="log", yscale="log", ylim=(0.01, 120))
+            ax.set_yticks(TICKS, [f"{tick:g}" for tick in TICKS])
             style.label(ax, x=against, y="gap left, %" if data == DATA[0] else None)
         style.label(column[0], title=data)
     fig.legend(*fig.axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
