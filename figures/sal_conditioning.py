@@ -28,7 +28,7 @@ class Parts(NamedTuple):
 
 def parts(kernel, beta, gamma, X, noise, jitter=1e-6):
     """`Parts` for points beta (M, D) and gamma (G, D), data X (N, D) and the noise variance."""
-    L = np.linalg.cholesky(kernel(beta) + jitter * kernel.variance * np.eye(len(beta)))
+    L = np.linalg.cholesky(kernel(beta) + jitter * np.diag(kernel.diagonal(beta)))
     A, A_gamma = (solve_triangular(L, kernel(beta, points), lower=True) for points in (X, gamma))
     return Parts(L, A, A_gamma, kernel(gamma) - A_gamma.T @ A_gamma, kernel(gamma, X) - A_gamma.T @ A, noise)
 

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from figures import salimbeni_fig2, salimbeni_problems, salimbeni_ranks, salimbeni_tables
-from pepcore import datasets, decoupled
+from figures import salimbeni_fig2, salimbeni_landscape, salimbeni_problems, salimbeni_ranks, salimbeni_tables
+from pepcore import datasets, decoupled, decoupled_bases, decoupled_natural
 
 
 @pytest.fixture
@@ -74,6 +74,19 @@ def test_the_head_start_is_that_of_the_worst_pair(monkeypatch):
     late = [f"bound_{number}" for number in salimbeni_fig2.CHECKPOINTS[1:]]
     results.loc[results["basis"] == "OrthNat", late] = 0.0
     assert salimbeni_fig2.head_start() == 0
+
+
+@pytest.mark.parametrize("basis", ["orthogonal", "hybrid", "decoupled"])
+def test_the_landscape_has_the_optimum_of_the_study_and_descents_fall_towards_it(data, basis):
+    run = salimbeni_landscape.compute(data("kin40k"), basis, points=10, rows=200)
+    left = [run[f"left_{steps}"] for steps in salimbeni_landscape.STEPS]
+    assert 1 > left[0] > left[1] > left[2] >= left[3] >= 0
+    task = salimbeni_problems.problem("kin40k", 0, 200)
+    bases = decoupled_bases.Bases.build(task.kernel, *task.points(10, 10, seed=0))
+    best = decoupled_natural.optimum(bases, task.X, task.y, task.likelihood.noise)
+    weights = np.linalg.solve(bases.L.T, best.process(bases).w)
+    beside = {"orthogonal": best.a_beta, "hybrid": bases.L @ best.process(bases).w, "decoupled": weights}[basis]
+    assert run["largest"] == pytest.approx(np.abs(np.append(best.a_gamma, beside)).max(), rel=1e-5)
 
 
 @pytest.mark.parametrize("name", ["ringnorm", "waveform"])

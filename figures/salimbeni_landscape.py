@@ -1,0 +1,48 @@
+"""How hard is the race of figure 2 on kin40k? The Hessian of the loss of the mean at full size, in three bases.
+
+Everything else being fixed and the likelihood Gaussian, that loss is a quadratic: its condition number and the plain descents
+on it are exact. Planned when the curves of Orth and Hybrid were known, to find out why Hybrid is ahead.
+"""
+
+import numpy as np
+
+from figures import runner, sal_conditioning
+from figures.salimbeni_fig2 import POINTS
+from figures.salimbeni_problems import problem
+
+STEPS = (100, 1000, 10_000, 20_000)
+OUTPUTS = ("condition", "condition_scaled", "prior_condition_scaled", "prior_share", "correlation", "largest", *(f"left_{steps}" for steps in STEPS))
+
+
+def grid():
+    """Each basis once."""
+    return [{"data": "kin40k", "basis": basis} for basis in sal_conditioning.BASES]
+
+
+def compute(data, basis, points=POINTS, rows=None):
+    """One basis, a dict.
+
+    condition, condition_scaled: of the Hessian, as it is and with a unit diagonal; prior_...: of the prior's part of it, whose
+    share of the trace is prior_share. correlation: the largest canonical one of the two parts of the mean. largest: of the
+    parameters of the best mean. left_...: what is left of the gap after so many steps of the best constant length, diagonal one.
+    """
+    task = problem(data, 0, rows)
+    parts = sal_conditioning.parts(task.kernel, *task.points(points, points, seed=0), task.X, task.likelihood.noise)
+    slope = np.vstack([parts.A, parts.B]) @ task.y / parts.noise
+    goal = np.linalg.solve(sal_conditioning.hessian(parts), slope)
+    own = np.linalg.solve(sal_conditioning.change_of_coordinates(parts, basis), goal)
+    H = sal_conditioning.in_basis(parts, basis)
+    prior = sal_conditioning.in_basis(parts, basis, likelihood=False)
+    scaled = sal_conditioning.rescaled(H)
+    gaps = sal_conditioning.descent(scaled, own * np.sqrt(np.diag(H)), (0, *STEPS))
+    return {"condition": np.linalg.cond(H), "condition_scaled": np.linalg.cond(scaled),
+            "prior_condition_scaled": np.linalg.cond(sal_conditioning.rescaled(prior)),
+            "prior_share": np.trace(prior) / np.trace(H), "correlation": sal_conditioning.correlation(parts, basis),
+            "largest": np.abs(own).max(),
+            **{f"left_{steps}": gap / gaps[0] for steps, gap in zip(STEPS, gaps[1:])}}
+
+
+def better_conditioned():
+    """How many times smaller the condition number of the orthogonal basis is than the hybrid one's, diagonals being one."""
+    numbers = runner.results("salimbeni_landscape").set_index("basis")["condition_scaled"]
+    return float(numbers["hybrid"] / numbers["orthogonal"])
