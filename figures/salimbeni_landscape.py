@@ -11,7 +11,8 @@ from figures.salimbeni_fig2 import POINTS
 from figures.salimbeni_problems import problem
 
 STEPS = (100, 1000, 10_000, 20_000)
-OUTPUTS = ("condition", "condition_scaled", "prior_condition_scaled", "prior_share", "correlation", "largest", *(f"left_{steps}" for steps in STEPS))
+OUTPUTS = ("condition", "condition_scaled", "prior_condition_scaled", "prior_share", "correlation", "largest",
+           *(f"left_{steps}" for steps in STEPS))
 
 
 def grid():
