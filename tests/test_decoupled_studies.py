@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from figures import salimbeni_fig2, salimbeni_landscape, salimbeni_problems, salimbeni_ranks, salimbeni_tables
+from figures import runner, salimbeni_fig2, salimbeni_landscape, salimbeni_problems, salimbeni_ranks, salimbeni_tables
 from pepcore import datasets, decoupled, decoupled_bases, decoupled_natural
 
 
@@ -66,14 +66,26 @@ def test_arrivals_lie_on_the_line_between_checkpoints(share, expected):
 
 def test_the_head_start_is_that_of_the_worst_pair(monkeypatch):
     results = race(Coupled=0.9, CoupledNat=0.999, Orth=0.9, OrthNat=0.999).fillna(1.0)
-    monkeypatch.setattr(salimbeni_fig2.runner, "results", lambda study: results)
+    longer = pd.DataFrame([{"bound_0": -1.0, "bound_30000": 0.9, "bound_optimum": 1.0}])
+    monkeypatch.setattr(salimbeni_fig2.runner, "results", {"salimbeni_fig2": results, "salimbeni_fig2_long": longer}.get)
     # the plain ones never arrive and count as 20 000; the others do on the way from all to a 2000th between 700 and 1000
     arrival = 700 * (1000 / 700) ** (np.log(0.01) / np.log(0.0005))
     assert salimbeni_fig2.head_start() == pytest.approx(20_000 / arrival)
     assert salimbeni_fig2.decoupled_gap() == pytest.approx(50)
+    results.loc[(results["data"] == "kin40k") & (results["basis"] == "OrthNat"), "bound_1000"] = 0.9
+    slower = 1000 * 1.5 ** (np.log(0.05 / 0.01) / np.log(0.05 / 0.0005))
+    assert salimbeni_fig2.head_start() == pytest.approx(20_000 / arrival)  # Orth on kin40k counts as 30 000
+    assert 20_000 / slower < 20_000 / arrival < 30_000 / slower
     late = [f"bound_{number}" for number in salimbeni_fig2.CHECKPOINTS[1:]]
     results.loc[results["basis"] == "OrthNat", late] = 0.0
     assert salimbeni_fig2.head_start() == 0
+
+
+def test_the_longer_curve_begins_as_the_shorter_one_does():
+    short = runner.results("salimbeni_fig2").set_index(["data", "basis"]).loc["kin40k", "Orth"]
+    longer = runner.results("salimbeni_fig2_long").iloc[0]
+    for number in (1000, 10_000, 20_000):
+        assert longer[f"bound_{number}"] == pytest.approx(short[f"bound_{number}"], rel=1e-6)
 
 
 @pytest.mark.parametrize("basis", ["orthogonal", "hybrid", "decoupled"])
