@@ -10,9 +10,10 @@ import numpy as np
 
 from figures import sal_conditioning, sal_fig1, sal_problem
 from pepcore import power_ep
-from pepcore.decoupled_bases import Bases, Decoupled, Hybrid, Orthogonal
+from pepcore.decoupled_bases import Bases
 from pepcore.decoupled_bound import bound
 from pepcore.decoupled_natural import coupled_step, optimum
+from pepcore.decoupled_parameters import Decoupled, Hybrid, Orthogonal
 from pepcore.gaussian import multiply_lower
 from pepcore.kernels import SquaredExponential
 from pepcore.likelihoods import Gaussian, Poisson, Probit

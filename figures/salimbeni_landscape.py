@@ -10,22 +10,24 @@ from figures import runner, sal_conditioning
 from figures.salimbeni_fig2 import POINTS
 from figures.salimbeni_problems import problem
 
+ROWS = (600, 2000, 8000, 36_000)
 STEPS = (100, 1000, 10_000, 20_000)
-OUTPUTS = ("condition", "condition_scaled", "prior_condition_scaled", "prior_share", "correlation", "largest",
-           *(f"left_{steps}" for steps in STEPS))
+OUTPUTS = ("condition", "condition_scaled", "beta_condition_scaled", "prior_condition_scaled", "prior_share", "correlation",
+           "largest", *(f"left_{steps}" for steps in STEPS))
 
 
 def grid():
-    """Each basis once."""
-    return [{"data": "kin40k", "basis": basis} for basis in sal_conditioning.BASES]
+    """Each basis with some of the training rows, and with all of them."""
+    return [{"data": "kin40k", "rows": rows, "basis": basis} for rows in reversed(ROWS) for basis in sal_conditioning.BASES]
 
 
-def compute(data, basis, points=POINTS, rows=None):
+def compute(data, rows, basis, points=POINTS):
     """One basis, a dict.
 
-    condition, condition_scaled: of the Hessian, as it is and with a unit diagonal; prior_...: of the prior's part of it, whose
-    share of the trace is prior_share. correlation: the largest canonical one of the two parts of the mean. largest: of the
-    parameters of the best mean. left_...: what is left of the gap after so many steps of the best constant length, diagonal one.
+    condition, condition_scaled: of the Hessian, as it is and with a unit diagonal; beta_...: of its block for beta;
+    prior_...: of the prior's part of it, whose share of the trace is prior_share. correlation: the largest canonical one of the
+    two parts of the mean. largest: of the parameters of the best mean. left_...: what is left of the gap after so many steps of
+    the best constant length, the diagonal being one.
     """
     task = problem(data, 0, rows)
     parts = sal_conditioning.parts(task.kernel, *task.points(points, points, seed=0), task.X, task.likelihood.noise)
@@ -37,13 +39,14 @@ def compute(data, basis, points=POINTS, rows=None):
     scaled = sal_conditioning.rescaled(H)
     gaps = sal_conditioning.descent(scaled, own * np.sqrt(np.diag(H)), (0, *STEPS))
     return {"condition": np.linalg.cond(H), "condition_scaled": np.linalg.cond(scaled),
+            "beta_condition_scaled": np.linalg.cond(scaled[:points, :points]),
             "prior_condition_scaled": np.linalg.cond(sal_conditioning.rescaled(prior)),
             "prior_share": np.trace(prior) / np.trace(H), "correlation": sal_conditioning.correlation(parts, basis),
-            "largest": np.abs(own).max(),
-            **{f"left_{steps}": gap / gaps[0] for steps, gap in zip(STEPS, gaps[1:])}}
+            "largest": np.abs(own).max(), **{f"left_{steps}": gap / gaps[0] for steps, gap in zip(STEPS, gaps[1:])}}
 
 
 def better_conditioned():
-    """How many times smaller the condition number of the orthogonal basis is than the hybrid one's, diagonals being one."""
-    numbers = runner.results("salimbeni_landscape").set_index("basis")["condition_scaled"]
+    """How many times smaller the condition number of the orthogonal basis is than the hybrid one's, all rows, diagonals one."""
+    results = runner.results("salimbeni_landscape")
+    numbers = results[results["rows"] == ROWS[-1]].set_index("basis")["condition_scaled"]
     return float(numbers["hybrid"] / numbers["orthogonal"])

@@ -12,13 +12,14 @@ from pepcore import Gaussian, Matern52, Probit, SquaredExponential, datasets
 from pepcore.decoupled_multiclass import RobustMax
 from pepcore.starts import choose_pseudo_inputs
 
-BASES = {  # name -> (basis, natural gradients); salimbeni2018 section 4
+BASES = {  # name -> (basis, natural gradients); salimbeni2018 section 4, and one more
     "Coupled": ("coupled", False),
     "CoupledNat": ("coupled", True),
     "Orth": ("orthogonal", False),
     "OrthNat": ("orthogonal", True),
     "Hybrid": ("hybrid", False),
     "Decoupled": ("decoupled", False),
+    "OrthValues": ("orthogonal-values", False),  # not in the paper
 }
 
 

@@ -10,10 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pepcore.decoupled_bases import PARAMETRISATIONS, Bases, Process
+from pepcore.decoupled_bases import Bases, Process
 from pepcore.decoupled_bound import bound, located, marginals
 from pepcore.decoupled_learning import DivergenceError, Learner
 from pepcore.decoupled_natural import ramp
+from pepcore.decoupled_parameters import PARAMETRISATIONS
 from pepcore.likelihoods import Gaussian, Likelihood
 from pepcore.threads import one_blas_thread
 from pepcore.validation import as_real, check_count, check_finite, check_inputs, check_positive, check_targets
@@ -67,7 +68,7 @@ class DecoupledFit:
         (M, D), "gamma" (G, D) and the likelihood's own; each with the others held still
     posterior : DecoupledPosterior
     likelihood : the likelihood
-    parameters : Hybrid, Orthogonal or Decoupled, as in `pepcore.decoupled_bases`; a tuple of them for several classes
+    parameters : in the parametrisation of the basis, see `pepcore.decoupled_parameters`; a tuple of them for several classes
     history : (steps,) the bound as estimated before each step
     message : str, how the iteration ended
     """
@@ -122,7 +123,7 @@ def infer(
     X : (N, D)
     y : (N,)
     likelihood : an object as in `pepcore.likelihoods`, or `RobustMax` for labels 0 ... C − 1
-    basis : "coupled" (without gamma), "hybrid", "orthogonal" or "decoupled"
+    basis : "coupled" (without gamma), "hybrid", "orthogonal", "orthogonal-values" or "decoupled"
     natural : bool
         Natural gradients for the coupled part of q; if False, Adam moves all parameters. "decoupled" allows only False.
     steps : int

@@ -10,8 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import lapack
 
-from pepcore.decoupled_bases import Orthogonal, Process
+from pepcore.decoupled_bases import Process
 from pepcore.decoupled_bound import located
+from pepcore.decoupled_parameters import Orthogonal
 from pepcore.features import row_blocks
 from pepcore.gaussian import (
     NotPositiveDefiniteError,

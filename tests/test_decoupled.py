@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 from pepcore import Blurred, decoupled, gaussian, power_ep
 from pepcore.decoupled import DecoupledPosterior
-from pepcore.decoupled_bases import Bases, Decoupled, Hybrid, Orthogonal, Process
+from pepcore.decoupled_bases import Bases, Process
 from pepcore.decoupled_bound import StoredRows, bound, kl_divergence, marginals
 from pepcore.decoupled_learning import packed, unpacked
 from pepcore.decoupled_natural import (
@@ -25,12 +25,13 @@ from pepcore.decoupled_natural import (
     to_expectation,
     to_natural,
 )
+from pepcore.decoupled_parameters import PARAMETRISATIONS, Decoupled, Hybrid, Orthogonal, OrthogonalValues
 from pepcore.gaussian import NotPositiveDefiniteError
 from pepcore.kernels import Matern52, SquaredExponential
 from pepcore.likelihoods import Gaussian, Likelihood, Logit, Poisson, Probit, StudentT
 from tests.conftest import reference
 
-KINDS = [Hybrid, Orthogonal, Decoupled]
+KINDS = [Hybrid, Orthogonal, OrthogonalValues, Decoupled]
 NOISE, GAMMA, BETA = 0.2, 9, 6
 KERNEL = SquaredExponential(1.3, [0.8, 1.2]) + Matern52(0.5, [0.7, 0.6])
 
@@ -96,7 +97,8 @@ def dense_moments(parameters, bases, Xs):
     covariance = kernel(Xs) + k_b @ inverse @ (S - K_beta) @ inverse @ k_b.T
     if isinstance(parameters, Hybrid):
         return k_g @ parameters.a_gamma + k_b @ inverse @ parameters.m_beta, covariance
-    return (k_g - k_b @ inverse @ K_bg) @ parameters.a_gamma + k_b @ parameters.a_beta, covariance
+    a_beta = inverse @ parameters.m_beta if isinstance(parameters, OrthogonalValues) else parameters.a_beta
+    return (k_g - k_b @ inverse @ K_bg) @ parameters.a_gamma + k_b @ a_beta, covariance
 
 
 # --- the process ------------------------------------------------------------------------------------------------------
@@ -147,12 +149,13 @@ def test_the_divergence_is_that_of_the_function_values_at_both_bases():
     assert kl_divergence(bases, parameters.process(bases)) == pytest.approx(truth, rel=1e-7)
 
 
-def test_hybrid_and_orthogonal_describe_the_same_processes():
+def test_three_parametrisations_describe_the_same_processes():
     bases = bases_of()
     process = somewhere(Orthogonal, bases).process(bases)
     again = Hybrid.from_process(bases, process).process(bases)
-    back = Orthogonal.from_process(bases, again).process(bases)
-    for other in (again, back):
+    values = OrthogonalValues.from_process(bases, again).process(bases)
+    back = Orthogonal.from_process(bases, values).process(bases)
+    for other in (again, values, back):
         assert all(close(getattr(other, name), getattr(process, name), 1e-12) for name in ("w", "g", "root"))
 
 
@@ -170,7 +173,7 @@ def test_gradients_agree_with_central_differences_where_columns_are_sampled(kind
     check_gradients(kind, Gaussian(NOISE), columns=np.array([1, 4, 7]))
 
 
-@pytest.mark.parametrize("kind", [Hybrid, Orthogonal])
+@pytest.mark.parametrize("kind", [Hybrid, Orthogonal, OrthogonalValues])
 def test_gradients_of_the_coupled_basis_agree_with_central_differences(kind):
     check_gradients(kind, Probit(), columns=None, gamma=0)
 
@@ -559,7 +562,7 @@ def test_steps_along_gamma_that_are_too_long_are_reported(rule):
         run(gamma_rule=rule, step=1.0, steps=5000)
 
 
-@pytest.mark.parametrize("basis", ["coupled", "hybrid", "orthogonal", "decoupled"])
+@pytest.mark.parametrize("basis", list(PARAMETRISATIONS))
 def test_learning_on_mini_batches_improves_every_basis(basis):
     options = {"natural": basis != "decoupled", "batch": 10, "columns": 4, "rate": 0.02, "step": 0.1}
     before = run(basis, **options, steps=1)
@@ -657,7 +660,7 @@ class Watched:
         return getattr(self.kernel, name)
 
 
-@pytest.mark.parametrize("kind", [Hybrid, Orthogonal])
+@pytest.mark.parametrize("kind", [Hybrid, Orthogonal, OrthogonalValues])
 def test_a_natural_step_can_do_without_the_derivatives_in_the_root(kind):
     X, y, beta, gamma = problem()
     bases = Bases.build(KERNEL, beta, gamma)
@@ -689,7 +692,7 @@ def test_no_step_makes_the_covariance_of_all_of_gamma_if_columns_are_sampled():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"basis": "dual"}, "'coupled', 'hybrid', 'orthogonal', 'decoupled'"),
+        ({"basis": "dual"}, "'coupled', 'hybrid', 'orthogonal', 'orthogonal-values', 'decoupled'"),
         ({"basis": "coupled"}, "has no gamma"),
         ({"gamma": None, "basis": "decoupled", "natural": False}, "needs gamma"),
         ({"basis": "decoupled"}, "no natural parameters"),

@@ -7,10 +7,11 @@ import pytest
 
 from pepcore import SquaredExponential, decoupled, generators
 from pepcore.decoupled import DecoupledPosterior
-from pepcore.decoupled_bases import Bases, Decoupled, Hybrid, Orthogonal, Process
+from pepcore.decoupled_bases import Bases, Process
 from pepcore.decoupled_bound import bound
 from pepcore.decoupled_multiclass import RobustMax
 from pepcore.decoupled_natural import coupled_step
+from pepcore.decoupled_parameters import Decoupled, Hybrid, Orthogonal
 from tests.conftest import reference
 from tests.test_decoupled import close, differences, somewhere
 

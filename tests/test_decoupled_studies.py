@@ -23,7 +23,7 @@ def data():
 def test_grids_name_every_basis_and_method():
     assert {run["basis"] for run in salimbeni_fig2.grid()} == set(salimbeni_problems.BASES)
     assert {run["method"] for run in salimbeni_tables.grid()} == set(salimbeni_tables.METHODS)
-    assert {name for name, _ in salimbeni_tables.METHODS.values()} == set(salimbeni_problems.BASES)
+    assert {name for name, _ in salimbeni_tables.METHODS.values()} == set(salimbeni_problems.BASES) - {"OrthValues"}
 
 
 @pytest.mark.parametrize("basis", ["CoupledNat", "OrthNat", "Decoupled"])
@@ -90,7 +90,7 @@ def test_the_longer_curve_begins_as_the_shorter_one_does():
 
 @pytest.mark.parametrize("basis", ["orthogonal", "hybrid", "decoupled"])
 def test_the_landscape_has_the_optimum_of_the_study_and_descents_fall_towards_it(data, basis):
-    run = salimbeni_landscape.compute(data("kin40k"), basis, points=10, rows=200)
+    run = salimbeni_landscape.compute(data("kin40k"), 200, basis, points=10)
     left = [run[f"left_{steps}"] for steps in salimbeni_landscape.STEPS]
     assert 1 > left[0] > left[1] > left[2] >= left[3] >= 0
     task = salimbeni_problems.problem("kin40k", 0, 200)

@@ -5,8 +5,9 @@ import pytest
 from matplotlib.figure import Figure
 
 from figures import sal_claims, sal_conditioning, sal_fig1, sal_problem
-from pepcore.decoupled_bases import Bases, Hybrid, Orthogonal
+from pepcore.decoupled_bases import Bases
 from pepcore.decoupled_bound import bound
+from pepcore.decoupled_parameters import Hybrid, Orthogonal
 from pepcore.likelihoods import Gaussian
 
 NOISE = sal_problem.NOISE

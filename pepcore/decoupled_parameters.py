@@ -1,0 +1,229 @@
+"""The parametrisations of a decoupled process, see `pepcore.decoupled_bases`.
+
+Each says how (w, g, V) follows from its own parameters (`process`), and takes derivatives back to them (`pull_back`): for
+F(w, g, V) + ½ log|V|, those of F.
+
+| class | mean | covariance | source |
+| --- | --- | --- | --- |
+| `Hybrid` | k_γᵀa_γ + k_βᵀK_β⁻¹m_β | S, by its Cholesky factor | salimbeni2018 eq. (11) |
+| `Orthogonal` | (k_γ − K_γβK_β⁻¹k_β)ᵀa_γ + k_βᵀa_β | S, by its Cholesky factor | salimbeni2018 eq. (12) |
+| `OrthogonalValues` | the same with K_β⁻¹m_β in place of a_β | S, by its Cholesky factor | :eq:`og-values` |
+| `Decoupled` | k_γᵀa | (I + Ψ_β B Ψ_βᵀ)⁻¹, by the Cholesky factor of B | salimbeni2018 eq. (8) |
+
+Without gamma the first three are the coupled basis, in the coordinates m_β and a_β = K_β⁻¹m_β.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from pepcore.decoupled_bases import Process
+from pepcore.gaussian import inverse_lower, multiply_lower, safe_cholesky, solve_lower
+
+
+class PulledBack(NamedTuple):
+    """Derivatives with respect to a parametrisation, and through it with respect to L and to A_γ."""
+
+    parameters: dict  # name -> array like the parameter
+    S: np.ndarray | None  # (M, M), −Lᵀ dF/dL, of which only the lower triangle counts; only if VdV is given
+    u: np.ndarray  # (M,), dF/dA_γ = u gᵀ
+
+
+@dataclass(frozen=True, eq=False)
+class Hybrid:
+    """mean k_γᵀa_γ + k_βᵀK_β⁻¹m_β; the coupled basis if gamma is empty.
+
+    Attributes
+    ----------
+    a_gamma : (G,)
+    m_beta : (M,), q's mean of f at beta, less what gamma adds there
+    S_root : (M, M) lower triangular, S = S_root S_rootᵀ is the covariance of f at beta
+
+    Source: salimbeni2018 eqs (7) and (11); :eq:`og-bases`.
+    """
+
+    a_gamma: np.ndarray
+    m_beta: np.ndarray
+    S_root: np.ndarray
+
+    @classmethod
+    def prior(cls, bases):
+        """q = prior."""
+        return cls(np.zeros(len(bases.gamma)), np.zeros(len(bases.beta)), bases.L.copy(order="F"))
+
+    @classmethod
+    def from_process(cls, bases, process):
+        """The parameters of a process whose `root` is lower triangular."""
+        return cls(process.g, bases.L @ process.w, multiply_lower(bases.L, np.array(process.root, order="F")))
+
+    def process(self, bases):
+        root = multiply_lower(bases.L_inverse, np.array(self.S_root, order="F"))
+        return Process(solve_lower(bases.L, self.m_beta), self.a_gamma, root)
+
+    def pull_back(self, bases, process, dw, dg, dV, VdV=None):
+        """From derivatives in (w, g, V) to those in the fields; chain rule, w = L⁻¹m_β and root = L⁻¹S_root.
+
+        Without dV that in S_root is left out; VdV = V dV is for `PulledBack.S`.
+        """
+        dS_root, S = _root_pull_back(bases, process, dV, VdV)
+        parameters = {"a_gamma": dg, "m_beta": solve_lower(bases.L, dw, transposed=True)} | dS_root
+        if S is not None:
+            S += np.outer(dw, process.w)
+        return PulledBack(parameters, S, np.zeros_like(dw))
+
+
+@dataclass(frozen=True, eq=False)
+class Orthogonal:
+    """mean (k_γ − K_γβK_β⁻¹k_β)ᵀa_γ + k_βᵀa_β: gamma adds nothing that beta could model.
+
+    Attributes
+    ----------
+    a_gamma : (G,)
+    a_beta : (M,), K_β⁻¹ times q's mean of f at beta
+    S_root : (M, M) lower triangular, S = S_root S_rootᵀ is the covariance of f at beta
+
+    Source: salimbeni2018 eq. (12); :eq:`og-rkhs`, :eq:`og-process`.
+    """
+
+    a_gamma: np.ndarray
+    a_beta: np.ndarray
+    S_root: np.ndarray
+
+    @classmethod
+    def prior(cls, bases):
+        """q = prior."""
+        return cls(np.zeros(len(bases.gamma)), np.zeros(len(bases.beta)), bases.L.copy(order="F"))
+
+    @classmethod
+    def from_process(cls, bases, process):
+        """The parameters of a process whose `root` is lower triangular."""
+        m = process.w + bases.project(process.g)
+        a_beta = solve_lower(bases.L, m, transposed=True)
+        return cls(process.g, a_beta, multiply_lower(bases.L, np.array(process.root, order="F")))
+
+    def process(self, bases):
+        root = multiply_lower(bases.L_inverse, np.array(self.S_root, order="F"))
+        w = bases.L.T @ self.a_beta - bases.project(self.a_gamma)
+        return Process(w, self.a_gamma, root)
+
+    def pull_back(self, bases, process, dw, dg, dV, VdV=None):
+        """From derivatives in (w, g, V) to those in the fields; chain rule, w = Lᵀa_β − A_γa_γ and root = L⁻¹S_root.
+
+        Without dV that in S_root is left out; VdV = V dV is for `PulledBack.S`.
+        """
+        dS_root, S = _root_pull_back(bases, process, dV, VdV)
+        da_gamma = dg - bases.project_transposed(dw)
+        parameters = {"a_gamma": da_gamma, "a_beta": bases.L @ dw} | dS_root
+        if S is not None:
+            S -= np.outer(bases.L.T @ self.a_beta, dw)
+        return PulledBack(parameters, S, -dw)
+
+
+@dataclass(frozen=True, eq=False)
+class OrthogonalValues:
+    """The orthogonal basis in function values: q's mean of f at beta in place of the weights K_β⁻¹m_β.
+
+    Attributes
+    ----------
+    a_gamma : (G,)
+    m_beta : (M,), q's mean of f at beta
+    S_root : (M, M) lower triangular, S = S_root S_rootᵀ is the covariance of f at beta
+
+    Source: :eq:`og-values`.
+    """
+
+    a_gamma: np.ndarray
+    m_beta: np.ndarray
+    S_root: np.ndarray
+
+    @classmethod
+    def prior(cls, bases):
+        """q = prior."""
+        return cls(np.zeros(len(bases.gamma)), np.zeros(len(bases.beta)), bases.L.copy(order="F"))
+
+    @classmethod
+    def from_process(cls, bases, process):
+        """The parameters of a process whose `root` is lower triangular."""
+        m_beta = bases.L @ (process.w + bases.project(process.g))
+        return cls(process.g, m_beta, multiply_lower(bases.L, np.array(process.root, order="F")))
+
+    def process(self, bases):
+        root = multiply_lower(bases.L_inverse, np.array(self.S_root, order="F"))
+        return Process(solve_lower(bases.L, self.m_beta) - bases.project(self.a_gamma), self.a_gamma, root)
+
+    def pull_back(self, bases, process, dw, dg, dV, VdV=None):
+        """From derivatives in (w, g, V) to those in the fields; chain rule, w = L⁻¹m_β − A_γa_γ and root = L⁻¹S_root.
+
+        Without dV that in S_root is left out; VdV = V dV is for `PulledBack.S`.
+        """
+        dS_root, S = _root_pull_back(bases, process, dV, VdV)
+        da_gamma = dg - bases.project_transposed(dw)
+        parameters = {"a_gamma": da_gamma, "m_beta": solve_lower(bases.L, dw, transposed=True)} | dS_root
+        if S is not None:
+            S += np.outer(dw, solve_lower(bases.L, self.m_beta))
+        return PulledBack(parameters, S, -dw)
+
+
+@dataclass(frozen=True, eq=False)
+class Decoupled:
+    """Mean k_γᵀa in a basis of its own, here called gamma, and Σ⁻¹ = I + Ψ_β B Ψ_βᵀ.
+
+    Attributes
+    ----------
+    a_gamma : (G,)
+    B_root : (M, M) lower triangular, B = B_root B_rootᵀ
+
+    Source: salimbeni2018 eq. (8), where gamma is called alpha; :eq:`og-bases`.
+    """
+
+    a_gamma: np.ndarray
+    B_root: np.ndarray
+
+    @classmethod
+    def prior(cls, bases, size=1e-3):
+        """Nearly q = prior: B_root = size I over the kernel's standard deviation.
+
+        At B = 0 itself the derivative in B_root vanishes and no gradient step could leave it.
+        """
+        size = size / np.sqrt(bases.kernel.diagonal(bases.beta).mean())
+        return cls(np.zeros(len(bases.gamma)), np.asfortranarray(size * np.eye(len(bases.beta))))
+
+    def process(self, bases):
+        Q = bases.L.T @ self.B_root
+        C, _ = safe_cholesky(np.eye(len(Q)) + Q @ Q.T, name="I + L'BL")
+        return Process(np.zeros(len(Q)), self.a_gamma, inverse_lower(C).T, upper=True)
+
+    def pull_back(self, bases, process, dw, dg, dV, VdV=None):
+        """From derivatives in (g, V) to those in the fields; chain rule, V = (I + QQᵀ)⁻¹ and Q = LᵀB_root."""
+        Q = bases.L.T @ self.B_root
+        VQ = process.V @ Q
+        dQ = -2 * process.V @ (dV @ VQ) - VQ
+        parameters = {"a_gamma": dg, "B_root": np.tril(bases.L @ dQ)}
+        return PulledBack(parameters, -Q @ dQ.T, np.zeros_like(dw))
+
+
+def _root_pull_back(bases, process, dV, VdV):
+    """dF/dS_root, in a dict, and −Lᵀ dF/dL, for root = L⁻¹S_root with dF/droot = 2 dV root + root⁻ᵀ.
+
+    Of dF/dS_root = L⁻ᵀ dF/droot and of −Lᵀ dF/dL = dF/droot rootᵀ = 2 dV V + I only the lower triangles count.
+    """
+    dS_root, S = {}, None
+    if dV is not None:
+        transposed = multiply_lower(process.root, np.array(2 * dV, order="F"), transposed=True)
+        transposed[np.diag_indices_from(transposed)] += 1 / np.diag(process.root)
+        product = multiply_lower(bases.L_inverse, np.array(transposed.T, order="F"), transposed=True)
+        dS_root = {"S_root": np.tril(product)}
+    if VdV is not None:
+        S = 2 * VdV.T
+        S[np.diag_indices_from(S)] += 1
+    return dS_root, S
+
+
+PARAMETRISATIONS = {
+    "coupled": Hybrid,
+    "hybrid": Hybrid,
+    "orthogonal": Orthogonal,
+    "orthogonal-values": OrthogonalValues,
+    "decoupled": Decoupled,
+}
