@@ -47,6 +47,8 @@ def change_of_coordinates(p, basis):
     zero, one = np.zeros((G, M)), np.eye(G)
     if basis == "orthogonal":  # a_β, a_γ: m = Lᵀa_β
         return np.block([[p.L.T, np.zeros((M, G))], [zero, one]])
+    if basis == "orthogonal-values":  # m_β, a_γ: m = L⁻¹m_β
+        return np.block([[solve_triangular(p.L, np.eye(M), lower=True), np.zeros((M, G))], [zero, one]])
     if basis == "hybrid":  # m_β, a_γ: w = L⁻¹m_β and m = w + A_γa_γ
         return np.block([[solve_triangular(p.L, np.eye(M), lower=True), p.A_gamma], [zero, one]])
     return np.block([[p.L.T, p.A_gamma], [zero, one]])  # weights of k_β and k_γ

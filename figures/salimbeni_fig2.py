@@ -26,7 +26,6 @@ LOOKS = {basis: {"color": colour, "ls": "--" if BASES[basis][1] else "-", "lw": 
 ARRIVED = 0.01  # of the gap between the prior and the best bound
 TICKS = (0.01, 0.1, 1, 10, 100)
 LOWEST = 1e-9  # share of the gap that still has a logarithm
-UNFINISHED = "a run takes ten to twenty minutes of one core"
 
 
 def grid():

@@ -1,4 +1,4 @@
-"""How hard is the race of figure 2 on kin40k? The Hessian of the loss of the mean at full size, in three bases.
+"""How hard is the race of figure 2 on kin40k? The Hessian of the loss of the mean at full size, in four bases.
 
 Everything else being fixed and the likelihood Gaussian, that loss is a quadratic: its condition number and the plain descents
 on it are exact. Planned when the curves of Orth and Hybrid were known, to find out why Hybrid is ahead.
@@ -10,6 +10,7 @@ from figures import runner, sal_conditioning
 from figures.salimbeni_fig2 import POINTS
 from figures.salimbeni_problems import problem
 
+BASES = (*sal_conditioning.BASES, "orthogonal-values")
 ROWS = (600, 2000, 8000, 36_000)
 STEPS = (100, 1000, 10_000, 20_000)
 OUTPUTS = ("condition", "condition_scaled", "beta_condition_scaled", "prior_condition_scaled", "prior_share", "correlation",
@@ -18,7 +19,7 @@ OUTPUTS = ("condition", "condition_scaled", "beta_condition_scaled", "prior_cond
 
 def grid():
     """Each basis with some of the training rows, and with all of them."""
-    return [{"data": "kin40k", "rows": rows, "basis": basis} for rows in reversed(ROWS) for basis in sal_conditioning.BASES]
+    return [{"data": "kin40k", "rows": rows, "basis": basis} for rows in reversed(ROWS) for basis in BASES]
 
 
 def compute(data, rows, basis, points=POINTS):
