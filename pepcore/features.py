@@ -16,9 +16,9 @@ BLOCK_ELEMENTS = 2**17  # 1 MiB of float64: an M x block array stays in the seco
 KEPT_ELEMENTS = 2**20  # numbers in A up to which what the kernel computed is kept for its derivatives
 
 
-def row_blocks(n_rows, n_columns, elements=BLOCK_ELEMENTS):
-    """Slices that cover range(n_rows) in steps such that step * n_columns is about `elements`."""
-    step = max(64, elements // max(n_columns, 1))
+def row_blocks(n_rows, n_columns, elements=None):
+    """Slices that cover range(n_rows) in steps such that step * n_columns is about `elements`, else `BLOCK_ELEMENTS`."""
+    step = max(64, (elements or BLOCK_ELEMENTS) // max(n_columns, 1))
     return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
 
 
