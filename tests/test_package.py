@@ -20,14 +20,17 @@ def python(code, **environment):
 
 
 def test_import_is_quick_and_loads_no_plotting():
-    seconds = []
+    """In units of what it stands on: seconds by themselves say more about the machine, and change twofold within an hour."""
+    seconds = {"import pepcore": [], "import numpy, scipy.linalg, scipy.special": []}
     for _ in range(5):
-        before = os.times()
-        python("import pepcore")
-        after = os.times()
-        # processor time, which is the time on the clock of an idle machine: other tests run beside this one
-        seconds.append(after.children_user + after.children_system - before.children_user - before.children_system)
-    assert 0 < min(seconds) < 0.5
+        for code, spent in seconds.items():
+            before = os.times()
+            python(code)
+            after = os.times()
+            # processor time, which is the time on the clock of an idle machine: other tests run beside this one
+            spent.append(after.children_user + after.children_system - before.children_user - before.children_system)
+    ours, underneath = (min(spent) for spent in seconds.values())
+    assert 0 < ours < 1.75 * underneath
     everything = "; ".join(f"import pepcore.{module}" for module in MODULES)
     loaded = set(python(f"import sys; {everything}; print(*sys.modules)").split())
     assert not loaded & NOTEBOOK_AND_PLOTTING
