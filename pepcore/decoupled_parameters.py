@@ -30,8 +30,42 @@ class PulledBack(NamedTuple):
     u: np.ndarray  # (M,), dF/dA_γ = u gᵀ
 
 
+class _CovarianceOfBeta:
+    """What the parametrisations share that hold the covariance of f at beta.
+
+    Each gives its second field for a process (`_second`), w from its fields (`_w`), and the derivatives back through that
+    (`_mean_pull_back`): in the fields, the two vectors whose outer product is −Lᵀ dF/dL, and u of dF/dA_γ = u gᵀ.
+    """
+
+    @classmethod
+    def prior(cls, bases):
+        """q = prior."""
+        return cls(np.zeros(len(bases.gamma)), np.zeros(len(bases.beta)), bases.L.copy(order="F"))
+
+    @classmethod
+    def from_process(cls, bases, process):
+        """The parameters of a process whose `root` is lower triangular."""
+        return cls(process.g, cls._second(bases, process), multiply_lower(bases.L, np.array(process.root, order="F")))
+
+    def process(self, bases):
+        """The `Process` that these parameters describe."""
+        root = multiply_lower(bases.L_inverse, np.array(self.S_root, order="F"))
+        return Process(self._w(bases), self.a_gamma, root)
+
+    def pull_back(self, bases, process, dw, dg, dV, VdV=None):
+        """From derivatives in (w, g, V) to those in the fields; chain rule through `_w`, and root = L⁻¹S_root.
+
+        Without dV that in S_root is left out; VdV = V dV is for `PulledBack.S`.
+        """
+        dS_root, S = _root_pull_back(bases, process, dV, VdV)
+        mean, through_L, u = self._mean_pull_back(bases, dw, dg)
+        if S is not None:
+            S += np.outer(*through_L)
+        return PulledBack(mean | dS_root, S, u)
+
+
 @dataclass(frozen=True, eq=False)
-class Hybrid:
+class Hybrid(_CovarianceOfBeta):
     """mean k_γᵀa_γ + k_βᵀK_β⁻¹m_β; the coupled basis if gamma is empty.
 
     Attributes
@@ -47,34 +81,20 @@ class Hybrid:
     m_beta: np.ndarray
     S_root: np.ndarray
 
-    @classmethod
-    def prior(cls, bases):
-        """q = prior."""
-        return cls(np.zeros(len(bases.gamma)), np.zeros(len(bases.beta)), bases.L.copy(order="F"))
+    @staticmethod
+    def _second(bases, process):
+        return bases.L @ process.w
 
-    @classmethod
-    def from_process(cls, bases, process):
-        """The parameters of a process whose `root` is lower triangular."""
-        return cls(process.g, bases.L @ process.w, multiply_lower(bases.L, np.array(process.root, order="F")))
+    def _w(self, bases):
+        return solve_lower(bases.L, self.m_beta)
 
-    def process(self, bases):
-        root = multiply_lower(bases.L_inverse, np.array(self.S_root, order="F"))
-        return Process(solve_lower(bases.L, self.m_beta), self.a_gamma, root)
-
-    def pull_back(self, bases, process, dw, dg, dV, VdV=None):
-        """From derivatives in (w, g, V) to those in the fields; chain rule, w = L⁻¹m_β and root = L⁻¹S_root.
-
-        Without dV that in S_root is left out; VdV = V dV is for `PulledBack.S`.
-        """
-        dS_root, S = _root_pull_back(bases, process, dV, VdV)
-        parameters = {"a_gamma": dg, "m_beta": solve_lower(bases.L, dw, transposed=True)} | dS_root
-        if S is not None:
-            S += np.outer(dw, process.w)
-        return PulledBack(parameters, S, np.zeros_like(dw))
+    def _mean_pull_back(self, bases, dw, dg):
+        mean = {"a_gamma": dg, "m_beta": solve_lower(bases.L, dw, transposed=True)}
+        return mean, (dw, solve_lower(bases.L, self.m_beta)), np.zeros_like(dw)
 
 
 @dataclass(frozen=True, eq=False)
-class Orthogonal:
+class Orthogonal(_CovarianceOfBeta):
     """mean (k_γ − K_γβK_β⁻¹k_β)ᵀa_γ + k_βᵀa_β: gamma adds nothing that beta could model.
 
     Attributes
@@ -90,38 +110,20 @@ class Orthogonal:
     a_beta: np.ndarray
     S_root: np.ndarray
 
-    @classmethod
-    def prior(cls, bases):
-        """q = prior."""
-        return cls(np.zeros(len(bases.gamma)), np.zeros(len(bases.beta)), bases.L.copy(order="F"))
+    @staticmethod
+    def _second(bases, process):
+        return solve_lower(bases.L, process.w + bases.project(process.g), transposed=True)
 
-    @classmethod
-    def from_process(cls, bases, process):
-        """The parameters of a process whose `root` is lower triangular."""
-        m = process.w + bases.project(process.g)
-        a_beta = solve_lower(bases.L, m, transposed=True)
-        return cls(process.g, a_beta, multiply_lower(bases.L, np.array(process.root, order="F")))
+    def _w(self, bases):
+        return bases.L.T @ self.a_beta - bases.project(self.a_gamma)
 
-    def process(self, bases):
-        root = multiply_lower(bases.L_inverse, np.array(self.S_root, order="F"))
-        w = bases.L.T @ self.a_beta - bases.project(self.a_gamma)
-        return Process(w, self.a_gamma, root)
-
-    def pull_back(self, bases, process, dw, dg, dV, VdV=None):
-        """From derivatives in (w, g, V) to those in the fields; chain rule, w = Lᵀa_β − A_γa_γ and root = L⁻¹S_root.
-
-        Without dV that in S_root is left out; VdV = V dV is for `PulledBack.S`.
-        """
-        dS_root, S = _root_pull_back(bases, process, dV, VdV)
-        da_gamma = dg - bases.project_transposed(dw)
-        parameters = {"a_gamma": da_gamma, "a_beta": bases.L @ dw} | dS_root
-        if S is not None:
-            S -= np.outer(bases.L.T @ self.a_beta, dw)
-        return PulledBack(parameters, S, -dw)
+    def _mean_pull_back(self, bases, dw, dg):
+        mean = {"a_gamma": dg - bases.project_transposed(dw), "a_beta": bases.L @ dw}
+        return mean, (-(bases.L.T @ self.a_beta), dw), -dw
 
 
 @dataclass(frozen=True, eq=False)
-class OrthogonalValues:
+class OrthogonalValues(_CovarianceOfBeta):
     """The orthogonal basis in function values: q's mean of f at beta in place of the weights K_β⁻¹m_β.
 
     Attributes
@@ -137,32 +139,16 @@ class OrthogonalValues:
     m_beta: np.ndarray
     S_root: np.ndarray
 
-    @classmethod
-    def prior(cls, bases):
-        """q = prior."""
-        return cls(np.zeros(len(bases.gamma)), np.zeros(len(bases.beta)), bases.L.copy(order="F"))
+    @staticmethod
+    def _second(bases, process):
+        return bases.L @ (process.w + bases.project(process.g))
 
-    @classmethod
-    def from_process(cls, bases, process):
-        """The parameters of a process whose `root` is lower triangular."""
-        m_beta = bases.L @ (process.w + bases.project(process.g))
-        return cls(process.g, m_beta, multiply_lower(bases.L, np.array(process.root, order="F")))
+    def _w(self, bases):
+        return solve_lower(bases.L, self.m_beta) - bases.project(self.a_gamma)
 
-    def process(self, bases):
-        root = multiply_lower(bases.L_inverse, np.array(self.S_root, order="F"))
-        return Process(solve_lower(bases.L, self.m_beta) - bases.project(self.a_gamma), self.a_gamma, root)
-
-    def pull_back(self, bases, process, dw, dg, dV, VdV=None):
-        """From derivatives in (w, g, V) to those in the fields; chain rule, w = L⁻¹m_β − A_γa_γ and root = L⁻¹S_root.
-
-        Without dV that in S_root is left out; VdV = V dV is for `PulledBack.S`.
-        """
-        dS_root, S = _root_pull_back(bases, process, dV, VdV)
-        da_gamma = dg - bases.project_transposed(dw)
-        parameters = {"a_gamma": da_gamma, "m_beta": solve_lower(bases.L, dw, transposed=True)} | dS_root
-        if S is not None:
-            S += np.outer(dw, solve_lower(bases.L, self.m_beta))
-        return PulledBack(parameters, S, -dw)
+    def _mean_pull_back(self, bases, dw, dg):
+        mean = {"a_gamma": dg - bases.project_transposed(dw), "m_beta": solve_lower(bases.L, dw, transposed=True)}
+        return mean, (dw, solve_lower(bases.L, self.m_beta)), -dw
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,6 +176,7 @@ class Decoupled:
         return cls(np.zeros(len(bases.gamma)), np.asfortranarray(size * np.eye(len(bases.beta))))
 
     def process(self, bases):
+        """The `Process` that these parameters describe."""
         Q = bases.L.T @ self.B_root
         C, _ = safe_cholesky(np.eye(len(Q)) + Q @ Q.T, name="I + L'BL")
         return Process(np.zeros(len(Q)), self.a_gamma, inverse_lower(C).T, upper=True)
