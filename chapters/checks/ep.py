@@ -182,7 +182,7 @@ def two_humps(answer):
 
 def _liar_evidences():
     """Log evidence at a lopsided fixed point, of both together, at the wide one, and the exact one, for d = 3."""
-    grid = np.linspace(-30, 30, 2401)
+    grid = np.linspace(-200, 200, 4001)
     dx = grid[1] - grid[0]
     places, signs = np.array([3.0, 3.3, 3.6, -3.0, -3.3, -3.6]), np.array([1, 1, 1, -1, -1, -1])
     factors = 0.05 + 0.9 * ndtr(signs[:, None] * (grid - places[:, None]) / 0.5)
