@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
-from scipy.special import gammaln, log_ndtr, ndtr, wrightomega
+from scipy.special import betaln, gammaln, log_ndtr, ndtr, wrightomega
 
 from pepcore.normal import log_ndtr_derivatives
 from pepcore.quadrature import quadrature_expectation, quadrature_log_moment
@@ -286,7 +286,7 @@ class StudentT(Likelihood):
         nu, residual = self.degrees, y - f
         width2 = nu * self.scale**2
         spread = width2 + residual**2
-        constant = gammaln(0.5 * (nu + 1)) - gammaln(0.5 * nu) - 0.5 * np.log(np.pi * width2)
+        constant = -betaln(0.5, 0.5 * nu) - 0.5 * np.log(width2)
         log_p = constant - 0.5 * (nu + 1) * np.log1p(residual**2 / width2)
         return log_p, (nu + 1) * residual / spread, (nu + 1) * (residual**2 - width2) / spread**2
 

@@ -24,6 +24,7 @@ SPACING = 0.75  # of nodes far from the bend, in standard deviations: error exp(
 RESOLUTION = 0.2  # spacing of even nodes at the bend, in units of `scale`
 EVEN = 0.45  # nodes further apart than this, in units of `scale`, are better stretched; stretching doubles a node's cost
 GRAIN = 16  # counts of nodes differ by a multiple of this
+SHARP = -0.9  # of α · variance · d2; at −1 the tilted distribution has no width left
 ALIKE = 1e-13  # relative difference of variances that are equal but for rounding
 CHUNK = 2**14  # elements per array, so that the dozen of them stay in the second-level cache
 GENTLE = ((0.08, 10), (0.16, 14), (0.24, 20), (0.32, 28))  # where p^α tilts weakly: up to this roughness so many nodes
@@ -88,6 +89,7 @@ class _Nodes(NamedTuple):
     curvature: np.ndarray  # (n, R)
     exponent: np.ndarray | None  # (n, R), None where the weight is all of the mass
     weight: np.ndarray  # (R,), (n, 1) or (n, R)
+    variance: np.ndarray  # (R,), of the Gaussian
     alpha: np.ndarray  # (R,)
     weak: bool  # whether p^α tilts the Gaussian only a little
 
@@ -150,7 +152,7 @@ def _hermite(derivatives, y, mean, variance, alpha, rows, n):
     """The nodes and weights of a Gauss-Hermite rule for N(mean, variance)."""
     t, weight = _hermite_rule(n)
     f = mean + np.sqrt(variance) * t
-    return _Nodes(rows, f, *derivatives(y, f), None, weight, alpha, weak=True)
+    return _Nodes(rows, f, *derivatives(y, f), None, weight, variance, alpha, weak=True)
 
 
 @lru_cache
@@ -175,7 +177,7 @@ def _trapezoidal(derivatives, y, mean, variance, alpha, centre, scale, log_conca
             exponent *= exponent
             exponent *= -0.5 / variance[rows]
             weight = df / np.sqrt(2 * np.pi * variance[rows])
-            yield _Nodes(rows, f, *derivatives(y[rows], f), exponent, weight, alpha[rows], is_weak)
+            yield _Nodes(rows, f, *derivatives(y[rows], f), exponent, weight, variance[rows], alpha[rows], is_weak)
 
 
 class _Grid(NamedTuple):
@@ -257,4 +259,21 @@ def _moments(nodes):
     bend *= bend
     bend *= nodes.alpha
     bend += nodes.curvature
-    return l, d1, np.einsum("nr,nr->r", tilted, bend) / total
+    d2 = np.einsum("nr,nr->r", tilted, bend) / total
+    sharp = np.flatnonzero(nodes.alpha * nodes.variance * d2 < SHARP)
+    if len(sharp):
+        d2[sharp] = _sharp_curvature(nodes, sharp, tilted, total)
+    return l, d1, d2
+
+
+def _sharp_curvature(nodes, sharp, tilted, total):
+    """d2 of the data `sharp` by the tilted variance, Var_t = variance · (1 + α · variance · d2).
+
+    Where p^α is much narrower than the Gaussian, a site needs the digits of that bracket, nearly 0. In E_t[∂g/∂f] and
+    α Var_t[g], each as large as 1/Var_t, they are lost.
+    """
+    tilted = tilted[:, sharp] / total[sharp]
+    f, variance = nodes.f[:, sharp], nodes.variance[sharp]
+    spread = f - np.einsum("nr,nr->r", tilted, f)
+    kept = np.einsum("nr,nr,nr->r", tilted, spread, spread) / variance
+    return (kept - 1) / (nodes.alpha[sharp] * variance)

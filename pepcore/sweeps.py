@@ -4,10 +4,12 @@ import warnings
 
 import numpy as np
 
+from pepcore.gaussian import NotPositiveDefiniteError
 from pepcore.sites import ImproperCavityError
 from pepcore.validation import check_positive
 
-SMALLEST_STEP = 1e-3
+SMALLEST_STEP = 1e-6
+RUNAWAY = 100.0  # after a sweep that makes the sites want to move so many times further they would not come back
 PATIENT_STEP = 0.05  # far from the solution the sites may have to move more with every sweep, however short the step
 STILL = 1e-12  # sites that move by less have arrived, as those of a Gaussian likelihood do after one sweep
 TURNING = 0.5  # sites that turn round but come this much closer need no shorter step
@@ -28,14 +30,15 @@ def damped_step(change, before, turned, step, largest):
 def run_sweeps(evaluate, propose, start, step, tolerance, max_sweeps, next_step=damped_step):
     """Sweep until neither a site nor the evidence moves by more than the tolerance.
 
-    The step is halved when a cavity becomes improper, and, unless `next_step` says otherwise, also, down to 0.05, when the
-    sites would move more than in the sweep before. It is shortened when they turn round: the step was too long even if
-    they come closer. Otherwise it recovers by 10 % a sweep.
+    A sweep is undone, and tried again at half the step, when a cavity becomes improper or the sites run away, as those of
+    large counts do under an exponential rate. The step is halved, down to 0.05, also when the sites would move more than
+    in the sweep before, unless `next_step` says otherwise. It is shortened when they turn round: the step was too long
+    even if they come closer. Otherwise it recovers by 10 % a sweep.
 
     Parameters
     ----------
     evaluate : callable, from Sites to a state, which has `sites`, `target`, `move` (see `pepcore.sites.move`) and `log_evidence`
-        Raises ImproperCavityError where the sites leave no proper cavity.
+        Raises ImproperCavityError where the sites leave no proper cavity, NotPositiveDefiniteError where no posterior.
     propose : callable (state, step) -> what `evaluate` takes, one sweep; for example `parallel`
     start : Sites, or whatever else `evaluate` takes and `propose` returns
     step : float in (0, 1], the longest step
@@ -90,15 +93,16 @@ def parallel(state, step):
 
 
 def _advance(state, change, propose, evaluate, step, largest, next_step):
-    """The state after one sweep and the step for the next; a sweep to an improper cavity is retried at half step."""
+    """The state after one sweep and the step for the next; a sweep that leads nowhere is retried at half step."""
     while step >= SMALLEST_STEP:
         try:
             new = evaluate(propose(state, step))
-        except ImproperCavityError:
-            step /= 2
-            continue
-        turned = np.vdot(new.move, state.move) < 0
-        return new, next_step(_change(new), change, turned, step, largest)
+        except (ImproperCavityError, NotPositiveDefiniteError):  # the latter of I + A diag(τ) Aᵀ, by a τ beyond all bounds
+            new = None
+        if new is not None and _change(new) <= RUNAWAY * max(1.0, change):
+            turned = np.vdot(new.move, state.move) < 0
+            return new, next_step(_change(new), change, turned, step, largest)
+        step /= 2
     return state, step
 
 

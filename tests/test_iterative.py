@@ -244,3 +244,15 @@ def test_bad_input_is_refused():
         power_ep.infer(KERNEL, Z, X, y, Probit(), sites=Sites.flat(3))
     with pytest.raises(ImproperCavityError):
         power_ep.infer(KERNEL, Z, X, y, Probit(), sites=Sites(np.full(40, -9.0), np.zeros(40)))
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.1, 0.5, 1.0])
+@pytest.mark.parametrize("size", [20, 300, 3000])
+def test_large_counts_converge_at_every_power(size, alpha):
+    """At α = 0 the first full step would lead to a rate of exp(size)."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    y = np.round(size * np.exp(np.sin(X[:, 0])))
+    for method in ("parallel", "alternating"):
+        fit = power_ep.infer(SquaredExponential(1.0, 1.0), X[:8], X, y, Poisson(), alpha=alpha, method=method)
+        assert fit.converged

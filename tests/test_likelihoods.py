@@ -13,6 +13,7 @@ from scipy.special import erfcx, expit, gammaln, log_ndtr, ndtr
 from pepcore.likelihoods import Gaussian, Likelihood, Logit, Poisson, Probit, StudentT
 from pepcore.normal import log_ndtr_derivatives
 from pepcore.quadrature import quadrature_log_moment
+from pepcore.sites import target
 
 # QUADPACK, where it is asked for the last digit
 pytestmark = pytest.mark.filterwarnings("ignore:The occurrence of roundoff", "ignore:The maximum number of subdivisions")
@@ -402,3 +403,24 @@ def test_wrong_labels_say_how_to_mend_them():
     with pytest.raises(ValueError, match="noise"):
         Gaussian(0.0)
     np.testing.assert_array_equal(Probit().validate([-1, 1]), [-1.0, 1.0])
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1.0])
+@pytest.mark.parametrize(("y", "variance"), [(3000.0, 100.0), (30_000.0, 1.0), (30_000.0, 100.0)])
+def test_sites_of_large_counts_keep_their_digits(y, variance, alpha):
+    """The site's precision is 1/Var_t − 1/variance over α, with a tilted variance that is millions of times smaller."""
+    f = np.log(y) + np.linspace(-50, 50, 400_001) / np.sqrt(alpha * y)
+    log_t = alpha * (y * f - np.exp(f)) - f**2 / (2 * variance)
+    t = np.exp(log_t - log_t.max())
+    mean = t @ f / t.sum()
+    tilted = t @ (f - mean) ** 2 / t.sum()
+    _, d1, d2 = Poisson().log_moment(np.array([y]), np.zeros(1), np.array([variance]), alpha)
+    site = target(np.zeros(1), np.array([variance]), d1, d2, alpha)
+    assert site.tau[0] == pytest.approx((1 / tilted - 1 / variance) / alpha, rel=1e-7)
+    assert site.nu[0] == pytest.approx(mean / tilted / alpha, rel=1e-7)
+
+
+@pytest.mark.parametrize("degrees", [1e9, 1e12, 1e15, 1e17])
+def test_student_t_with_many_degrees_is_a_gaussian(degrees):
+    log_p = StudentT(degrees, 0.5).log_density(0.3, np.array([0.0, 0.2]))
+    np.testing.assert_allclose(log_p, Gaussian(0.25).log_density(0.3, np.array([0.0, 0.2])), rtol=1e-6)
