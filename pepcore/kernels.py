@@ -4,13 +4,16 @@ A kernel is any object with `parameters`, `with_parameters`, `__call__`, `diagon
 `diagonal_vjp`. The two below are stationary, k(x, x') = variance * g(r²) with r² = Σ_d (x_d − x'_d)² / lengthscale_d².
 
 Pseudo-points need not be values of f. Where they are something else, the kernel has two more kernels as attributes:
-`uf(X, Z)`, the covariance of f(x) with the pseudo-point at z, and `uu(Z)`, of the pseudo-points among each other.
+`uf(X, Z)`, the covariance of f(x) with the pseudo-point at z, and `uu(Z)`, of the pseudo-points among each other; and
+`ff`, the plain kernel of f, for methods that have no pseudo-points.
 """
 
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+
+from pepcore.distances import squared_distances, weighted_squares
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +51,7 @@ class _Stationary:
 
     def __call__(self, X, X2=None):
         """K(X, X2) (N, N2) for X (N, D) and X2 (N2, D); X2 = X if left out."""
-        return self._value(self._distances(*self._scaled(X, X2)))
+        return self._value(squared_distances(*self._scaled(X, X2), self._scale))
 
     def diagonal(self, X):
         """k(x, x) for each row of X (N, D), as (N,)."""
@@ -72,7 +75,7 @@ class _Stationary:
         Source: :eq:`gp-vjp`.
         """
         left, right = self._scaled(X, X2)
-        K, slope, factor = self._value_and_slope(self._distances(left, right))
+        K, slope, factor = self._value_and_slope(squared_distances(left, right, self._scale))
         return K, _StationaryVjp(self, left, right, K, slope, factor)
 
     def vjp(self, X, X2, dK):
@@ -100,23 +103,6 @@ class _Stationary:
 
     def __add__(self, other):
         return Sum((self,)) + other
-
-    def _distances(self, left, right):
-        """_scale · |l_i − r_j|² (N, N2) by one matrix product: _scale · [−2l, |l|², 1] · [r, 1, |r|²]."""
-        D = left.shape[1]
-        extended_left, extended_right = np.empty((len(left), D + 2)), np.empty((len(right), D + 2))
-        np.multiply(left, -2 * self._scale, out=extended_left[:, :D])
-        np.multiply(np.einsum("nd,nd->n", left, left), self._scale, out=extended_left[:, D])
-        extended_left[:, D + 1] = self._scale
-        extended_right[:, :D] = right
-        extended_right[:, D] = 1
-        np.einsum("nd,nd->n", right, right, out=extended_right[:, D + 1])
-        t = extended_left @ extended_right.T
-        # rounding can leave 1e-16 on the wrong side of 0
-        np.maximum(t, 0.0, out=t) if self._scale > 0 else np.minimum(t, 0.0, out=t)
-        if left is right:
-            np.fill_diagonal(t, 0.0)
-        return t
 
     def _scaled(self, X, X2):
         """Both inputs in units of the lengthscales and shifted alike, which k cannot see but rounding can."""
@@ -147,9 +133,7 @@ class _StationaryVjp(NamedTuple):
         rows, columns = weight.sum(axis=1), weight.sum(axis=0)
         mixed = weight @ right if first or not second else None
         mixed2 = weight.T @ left if second else None
-        # Σ w_ij (l_i − r_j)², per input dimension, without an (N, N2, D) array
-        cross = np.einsum("nd,nd->d", left, mixed) if mixed2 is None else np.einsum("nd,nd->d", right, mixed2)
-        stretch = rows @ left**2 + columns @ right**2 - 2 * cross
+        stretch = weighted_squares(weight, left, right, rows, columns, mixed, mixed2)
         dlengthscales = -2 * factor * stretch / kernel.lengthscales
         gradient = {
             "variance": float((rows.sum() if slope is K else np.einsum("nm,nm->", dK, K)) / kernel.variance),
@@ -225,6 +209,13 @@ class Sum:
     """Sum of kernels, written `k1 + k2`. Parameter keys carry the position: "0.variance", "1.lengthscales", ..."""
 
     parts: tuple
+
+    def __post_init__(self):
+        if any(hasattr(part, "uf") for part in self.parts):
+            raise ValueError(
+                "a kernel with pseudo-points of its own cannot be part of a sum, which has one set of pseudo-points; "
+                "add plain kernels, or use that kernel alone"
+            )
 
     @property
     def parameters(self):

@@ -166,3 +166,24 @@ def test_sums_are_flat_and_keep_their_order():
     total = SquaredExponential(1.0) + (Matern52(2.0) + SquaredExponential(3.0))
     assert [part.variance for part in total.parts] == [1.0, 2.0, 3.0]
     assert list(total.parameters)[:2] == ["0.variance", "0.lengthscales"]
+
+
+@pytest.mark.parametrize("kernel", [SquaredExponential(1.0, 10.0), Matern52(1.0, 10.0)], ids=lambda k: type(k).__name__)
+def test_inputs_millions_of_lengthscales_apart_cost_no_digits(kernel):
+    """Time stamps: what remains is the rounding of the inputs, 1e-8 in 1e8; products would be wrong by its square."""
+    rng = np.random.default_rng(3)
+    X = rng.uniform(0, 1e8, (30, 1))
+    X = np.concatenate([X, X + rng.normal(size=X.shape)])
+    distance = np.abs(X - X.T)
+    near = type(kernel)(1.0, 10.0)(np.zeros((1, 1)), distance.reshape(-1, 1)[distance.ravel() < 100]).ravel()
+    np.testing.assert_allclose(kernel(X, X.copy())[distance < 100], near, rtol=1e-8)
+
+
+def test_derivatives_where_inputs_are_thousands_of_lengthscales_apart():
+    X = np.random.default_rng(4).normal(size=(12, 2)) + 1e4 * (np.arange(12)[:, None] // 6)
+    dK = np.random.default_rng(5).normal(size=(12, 12))
+    kernel = SquaredExponential(1.3, [0.7, 1.9])
+    gradient, dX = kernel.vjp(X, X, dK)
+    halves = [kernel.vjp(X[rows] - X[rows][0], X[rows] - X[rows][0], dK[rows, rows]) for rows in (slice(6), slice(6, 12))]
+    np.testing.assert_allclose(gradient["lengthscales"], sum(g["lengthscales"] for g, _ in halves), rtol=1e-9)
+    np.testing.assert_allclose(dX, np.concatenate([dx for _, dx in halves]), rtol=1e-9, atol=1e-9)

@@ -1,0 +1,58 @@
+"""Squared distances between all pairs of inputs, which kernels take in units of their lengthscales.
+
+One matrix product gives them all, |l|² + |r|² − 2 l·r. That is wrong by some 1e-16 |l|²: too much where inputs are
+thousands of lengthscales apart, as time stamps may be. There the differences are taken one input dimension at a time.
+"""
+
+import numpy as np
+
+FAR = 1e6  # the square of a coordinate beyond which the product would lose more than ten digits after the point
+
+
+def squared_distances(left, right, scale):
+    """scale · |l_i − r_j|² (N, N2) of left (N, D) and right (N2, D)."""
+    if _far(left, right):
+        return scale * sum(_squares(l, r) for l, r in zip(left.T, right.T, strict=True))
+    D = left.shape[1]
+    # scale · [−2l, |l|², 1] · [r, 1, |r|²]
+    extended_left, extended_right = np.empty((len(left), D + 2)), np.empty((len(right), D + 2))
+    np.multiply(left, -2 * scale, out=extended_left[:, :D])
+    np.multiply(np.einsum("nd,nd->n", left, left), scale, out=extended_left[:, D])
+    extended_left[:, D + 1] = scale
+    extended_right[:, :D] = right
+    extended_right[:, D] = 1
+    np.einsum("nd,nd->n", right, right, out=extended_right[:, D + 1])
+    t = extended_left @ extended_right.T
+    # rounding can leave it on the wrong side of 0
+    np.maximum(t, 0.0, out=t) if scale > 0 else np.minimum(t, 0.0, out=t)
+    if left is right:
+        np.fill_diagonal(t, 0.0)
+    return t
+
+
+def weighted_squares(weight, left, right, rows, columns, mixed, mixed2):
+    """Σ_ij w_ij (l_id − r_jd)² for each dimension, (D,), without an (N, N2, D) array.
+
+    Parameters
+    ----------
+    weight : (N, N2)
+    left : (N, D)
+    right : (N2, D)
+    rows, columns : (N,) and (N2,), the sums of weight over its columns and its rows
+    mixed, mixed2 : (N, D), weight @ right, and (N2, D), weightᵀ @ left; None for one of them
+    """
+    if _far(left, right):
+        return np.array([np.vdot(weight, _squares(l, r)) for l, r in zip(left.T, right.T, strict=True)])
+    cross = np.einsum("nd,nd->d", left, mixed) if mixed2 is None else np.einsum("nd,nd->d", right, mixed2)
+    return rows @ left**2 + columns @ right**2 - 2 * cross
+
+
+def _far(left, right):
+    return max(np.abs(left).max(initial=0.0), np.abs(right).max(initial=0.0)) ** 2 > FAR
+
+
+def _squares(l, r):
+    """(l_i − r_j)² (N, N2) of one dimension."""
+    difference = np.subtract.outer(l, r)
+    difference *= difference
+    return difference
