@@ -17,7 +17,15 @@ from pepcore.decoupled_natural import ramp
 from pepcore.decoupled_parameters import PARAMETRISATIONS
 from pepcore.likelihoods import Gaussian, Likelihood
 from pepcore.threads import one_blas_thread
-from pepcore.validation import as_real, check_count, check_finite, check_inputs, check_positive, check_targets
+from pepcore.validation import (
+    as_real,
+    check_count,
+    check_finite,
+    check_inputs,
+    check_plain,
+    check_positive,
+    check_targets,
+)
 
 LEARNABLE = ("kernel", "beta", "gamma", "likelihood")
 GAMMA_RULES = ("adam", "diagonal", "exact")
@@ -209,10 +217,7 @@ def _check_gamma(gamma, basis, columns):
 
 
 def _check_settings(kernel, basis, natural, step, gamma_rule, rate, optimise):
-    if hasattr(kernel, "uf"):
-        raise ValueError(
-            "decoupled bases take points of f itself; give a plain kernel, not one for other pseudo-points"
-        )
+    check_plain(kernel, "decoupled bases")
     if natural and basis == "decoupled":
         raise ValueError('the basis "decoupled" has no natural parameters; give natural=False, or basis="orthogonal"')
     if gamma_rule not in GAMMA_RULES:

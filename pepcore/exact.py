@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pepcore.features import Basis
+from pepcore.features import Basis, points_of_f
 from pepcore.fit import Fit
 from pepcore.gaussian import log_determinant, safe_cholesky, solve_lower
 from pepcore.likelihoods import Gaussian
@@ -115,7 +115,7 @@ def infer(
     propose = parallel if method == "parallel" else partial(_sequential, K, y, likelihood, alpha)
     state, history, converged = run_sweeps(evaluate, propose, Sites.flat(len(y)), step, tolerance, max_sweeps)
     posterior = _posterior(kernel, X, state.sites, jitter)
-    gradient = partial(_fixed_point_gradient, kernel, X, state)
+    gradient = partial(_fixed_point_gradient, kernel, X, y, likelihood, alpha, state)
     sweeps = len(history) - 1
     return Fit(state.log_evidence, posterior, likelihood, alpha, state.sites, gradient, converged, sweeps, history)
 
@@ -129,6 +129,8 @@ class _State(NamedTuple):
     gamma: np.ndarray  # (N,), γ = ν − τμ = K⁻¹μ
     mean: np.ndarray  # (N,), μ = Σν
     variance: np.ndarray  # (N,), s = diag Σ
+    cavity_mean: np.ndarray  # (N,)
+    cavity_variance: np.ndarray  # (N,)
     log_evidence: float
     target: Sites
     move: np.ndarray  # (2, N), from the sites to the target
@@ -154,7 +156,8 @@ def _evaluate(K, y, likelihood, alpha, sites):
     removed = sites.tau * variance
     local = l + 0.5 * removed * log1p_ratio(-alpha * removed) + 0.5 * alpha * gamma**2 * cavity_variance
     log_evidence = -0.5 * log_determinant(L) - 0.5 * mean @ gamma + local.sum()
-    return _State(sites, L, half, gamma, mean, variance, float(log_evidence), goal, move(sites, goal, variance))
+    cavities = cavity_mean, cavity_variance
+    return _State(sites, L, half, gamma, mean, variance, *cavities, float(log_evidence), goal, move(sites, goal, variance))
 
 
 def _marginals(K, sites, root, L):
@@ -197,15 +200,18 @@ def _sequential(K, y, likelihood, alpha, state, step):
     return Sites(tau, nu)
 
 
-def _fixed_point_gradient(kernel, X, state):
+def _fixed_point_gradient(kernel, X, y, likelihood, alpha, state):
     """dF/dK = ½(γγᵀ − β) with β = (K + τ⁻¹)⁻¹ and γ = K⁻¹μ; what the sites do cancels at the fixed point.
+
+    For the likelihood's own parameters dF/dθ = Σ ∂l_α/∂θ.
 
     Source: rasmussen2006 eq. (5.27); :eq:`ep-gradient`.
     """
     half = solve_lower(state.L, np.asfortranarray(np.diag(np.sqrt(state.sites.tau))))
     dK = 0.5 * (np.outer(state.gamma, state.gamma) - half.T @ half)
     gradient, _ = kernel.vjp(X, X, dK)
-    return gradient
+    own = likelihood.parameter_gradient(y, state.cavity_mean, state.cavity_variance, alpha)
+    return gradient | {key: float(value.sum()) for key, value in own.items()}
 
 
 def _posterior(kernel, X, sites, jitter):
@@ -214,7 +220,7 @@ def _posterior(kernel, X, sites, jitter):
     With L Lᵀ = K + δI the jitter δ is part of the noise: K + 1/τ = L Lᵀ + (1/τ − δ). The features of X are the columns
     of Lᵀ, each site has the noise 1/τ − δ, and prediction has no trace of δ.
     """
-    basis = Basis.build(kernel, X, jitter)
+    basis = Basis.build(points_of_f(kernel), X, jitter)
     delta = basis.jitter * kernel.diagonal(X).mean()
     # a noise below 2δ cannot be told from the jitter and is left as it is
     kept = np.where(delta * sites.tau < 0.5, 1 - delta * sites.tau, 1.0)

@@ -27,6 +27,11 @@ def _pseudo_kernels(kernel):
     return getattr(kernel, "uu", kernel), getattr(kernel, "uf", kernel)
 
 
+def points_of_f(kernel):
+    """The covariance of f alone, whatever the kernel's pseudo-points are: for methods whose points are values of f."""
+    return getattr(kernel, "ff", kernel)
+
+
 @dataclass(frozen=True, eq=False)
 class Basis:
     """A kernel, M pseudo-inputs, and the Cholesky factor that turns k_u(x) into orthonormal features.

@@ -27,9 +27,9 @@ class Fit:
     sweeps : int, sweeps over the data; 1 for regression
     history : list of dict, before the first sweep and after each: "log_evidence", "change", "step"; empty for regression
     gradient : dict
-        d log_evidence / d parameter in natural units: the kernel's keys, "Z" (M, D) for sparse methods, "noise" for
-        regression. Computed at first use. After iterations it is exact at the fixed point, and before it the gradient
-        with the sites held still.
+        d log_evidence / d parameter in natural units: the kernel's keys, "Z" (M, D) for sparse methods, the
+        likelihood's keys ("noise" of a Gaussian one). Computed at first use. After iterations it is exact at the fixed
+        point, and before it the gradient with the sites held still.
     jitter : float, the relative jitter that was used
     """
 

@@ -71,6 +71,11 @@ class Blurred:
         return self.kernel.diagonal_vjp(X, dk) | {"widths": np.zeros_like(self.widths)[()]}
 
     @property
+    def ff(self):
+        """Covariance of f(x) with f(x'): no blur."""
+        return self.kernel
+
+    @property
     def uf(self):
         """Covariance of f(x) with u(z): one blur."""
         return _Blur(self, 1)

@@ -24,7 +24,15 @@ from pepcore.process import Process
 from pepcore.sequential import DirectedSites, Learner, no_gradient
 from pepcore.sites import Sites
 from pepcore.threads import one_blas_thread
-from pepcore.validation import check_count, check_fraction, check_inputs, check_order, check_positive, check_targets
+from pepcore.validation import (
+    check_count,
+    check_fraction,
+    check_inputs,
+    check_order,
+    check_plain,
+    check_positive,
+    check_targets,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,10 +139,11 @@ def start(kernel, likelihood, budget=None, tolerance=1e-6):
     Raises
     ------
     ValueError
-        For a budget that is no positive whole number or a tolerance outside (0, 1).
+        For a budget that is no positive whole number, a tolerance outside (0, 1), a kernel with other pseudo-points.
 
     Source: csato2002 section 4.6.
     """
+    check_plain(kernel, "online methods")
     if budget is not None:
         budget = check_count(budget, "budget")
     tolerance = check_positive(tolerance, "tolerance")

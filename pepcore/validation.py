@@ -199,6 +199,12 @@ def check_fraction(value, name):
     return float(number)
 
 
+def check_plain(kernel, method):
+    """Raise ValueError if `kernel` has pseudo-points that are no values of f, which `method` (str, a plural) cannot use."""
+    if hasattr(kernel, "uf"):
+        raise ValueError(f"{method} take points of f itself; give a plain kernel, not one for other pseudo-points")
+
+
 def check_order(order, size, name="order"):
     """Check an order in which to take `size` things.
 

@@ -415,3 +415,11 @@ def test_reference_full_power_ep(alpha):
     assert fit.log_evidence == pytest.approx(float(given("lml")), rel=1e-10)
     np.testing.assert_allclose(mean, given("mean_train").ravel(), rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(variance, given("var_train").ravel(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
+def test_gradient_in_the_noise_against_differences_of_converged_evidences(alpha):
+    X, y, _ = labelled_problem(seed=5, N=15)
+    fit = lambda noise: exact.infer(KERNELS["se"], X, y, Gaussian(noise), alpha, tolerance=1e-12)
+    slope = (fit(0.3 + 1e-5).log_evidence - fit(0.3 - 1e-5).log_evidence) / 2e-5
+    assert fit(0.3).gradient["noise"] == pytest.approx(slope, rel=1e-6)

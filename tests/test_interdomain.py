@@ -1,13 +1,15 @@
 """Pseudo-points that are local averages: against sampling of the averages, and against ordinary ones at zero width."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
-from pepcore import power_ep
+from pepcore import exact, online, power_ep
 from pepcore.features import feature_map
 from pepcore.interdomain import Blurred
 from pepcore.kernels import Matern52, SquaredExponential
-from pepcore.likelihoods import Probit
+from pepcore.likelihoods import Gaussian, Probit
 
 BASE = SquaredExponential(1.7, [0.9, 1.3])
 
@@ -96,3 +98,23 @@ def test_bad_input_is_refused():
         power_ep.regression(Blurred(BASE, [0.1, 0.2, 0.3]), Z, X, y)
     with pytest.raises(ValueError, match="unknown kernel parameters"):
         Blurred(BASE, 0.1).with_parameters({"width": 0.2})
+
+
+def test_methods_without_pseudo_points_see_the_plain_process():
+    _, X, y = problem(5)
+    labels = np.sign(y)
+    for method, targets in ((partial(exact.infer, likelihood=Probit()), labels), (exact.regression, y)):
+        plain, blurred = (method(kernel, X, targets) for kernel in (BASE, Blurred(BASE, 0.7)))
+        np.testing.assert_allclose(blurred.predict(X[:5] + 0.1), plain.predict(X[:5] + 0.1), rtol=1e-12)
+        assert blurred.log_evidence == plain.log_evidence
+
+
+def test_methods_whose_points_are_data_refuse_other_pseudo_points():
+    _, X, y = problem(6)
+    with pytest.raises(ValueError, match="online methods take points of f itself"):
+        online.infer(Blurred(BASE, 0.7), X, y, Gaussian(0.1))
+
+
+def test_a_sum_refuses_a_part_with_pseudo_points_of_its_own():
+    with pytest.raises(ValueError, match="cannot be part of a sum"):
+        BASE + Blurred(BASE, 0.7)
