@@ -4,7 +4,6 @@ import inspect
 
 import numpy as np
 from scipy.linalg import LinAlgError
-from threadpoolctl import threadpool_limits
 
 from pepcore import power_ep
 from pepcore.fit import Model
@@ -12,6 +11,7 @@ from pepcore.minibatch import fit_minibatch
 from pepcore.parameters import Coordinates
 from pepcore.sites import ImproperCavityError
 from pepcore.starts import choose_pseudo_inputs, default_kernel, spread_of, variance_of
+from pepcore.threads import one_blas_thread
 from pepcore.validation import check_inputs, check_positive, check_targets
 
 __all__ = ["Model", "choose_pseudo_inputs", "default_kernel", "fit", "fit_minibatch"]
@@ -106,7 +106,7 @@ def fit(
 
     warm = "sites" in accepted and "sites" not in options
     search = _Search(evaluate, coordinates, warm, max_evaluations, tolerance, progress)
-    with threadpool_limits(1, user_api="blas"), search:
+    with one_blas_thread, search:
         for attempt in range(restarts):
             if not search.interrupted:
                 search.run(start if attempt == 0 else _scatter(start, Z, X, spread, rng))
