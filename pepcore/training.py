@@ -54,7 +54,8 @@ def fit(
         evaluation before, which saves most of its sweeps.
     optimise : which of "kernel", "noise", "Z", "likelihood" to learn; what is left out stays at its start
     restarts : int
-        Number of starts, the first as given, the others with scattered parameters and new Z; the best is kept.
+        Number of starts; the first as given, the others with scattered kernel parameters and noise, and new Z unless
+        that was given. The best is kept.
     max_evaluations : int, for each start
     tolerance : float, relative change of the evidence at which a start has converged
     seed : int, for the choice of Z and the restarts
@@ -131,7 +132,7 @@ def _start_pseudo_inputs(Z, X, M, spread, rng):
 
 
 def _scatter(start, Z, X, spread, rng):
-    """Another start: every positive parameter times e^N(0, 1), new pseudo-inputs unless they were given."""
+    """Another start: kernel parameters and noise times e^N(0, 1), the likelihood as it is, new Z unless it was given."""
     kernel = start["kernel"]
     scattered = {key: value * np.exp(rng.standard_normal(np.shape(value))) for key, value in kernel.parameters.items()}
     other = {**start, "kernel": kernel.with_parameters(scattered)}
