@@ -201,13 +201,13 @@ def stream(seed=0, rows=5_000_000, block=10_000, D=8, noise=0.1, lengthscale=2.0
     ------
     Dataset with X (block, D), y (block,) and truth f (block,); the last block may be shorter
     """
-    root = np.random.SeedSequence(seed)
-    rng = np.random.default_rng(root.spawn(1)[0])
+    root = np.random.default_rng(seed)
+    (rng,) = root.spawn(1)
     frequencies = rng.normal(size=(D, features)) / lengthscale
     phases = rng.uniform(0, 2 * np.pi, features)
     weights = rng.normal(size=features) * np.sqrt(2 / features)
     for start in range(0, rows, block):
-        rng = np.random.default_rng(root.spawn(1)[0])
+        (rng,) = root.spawn(1)
         X = rng.normal(size=(min(block, rows - start), D))
         f = np.cos(X @ frequencies + phases) @ weights
         y = f + np.sqrt(noise) * rng.normal(size=len(X))

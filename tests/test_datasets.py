@@ -405,6 +405,11 @@ def test_stream_is_one_function_in_blocks_and_holds_none_of_them():
     assert residual.var() == pytest.approx(0.1, rel=0.05)
 
 
+def test_stream_takes_a_generator_as_the_others_do():
+    blocks = [next(datasets.stream(seed, rows=10)) for seed in (3, np.random.default_rng(3))]
+    assert np.array_equal(blocks[0].y, blocks[1].y)
+
+
 def test_stream_blocks_share_their_function():
     first, second = itertools.islice(datasets.stream(seed=4, D=2, block=2000), 2)
     # what the first block says of a point, its neighbours in the second one say too
