@@ -7,6 +7,7 @@ import gzip
 import hashlib
 import itertools
 import os
+import pickle
 import shutil
 from pathlib import Path
 
@@ -337,6 +338,16 @@ def test_generators_repeat_themselves_and_only_for_the_same_seed(make):
     assert first.X.ndim == 2
     assert first.y.shape == (len(first.X),)
     assert set(first.y) <= {"binary": {-1.0, 1.0}, "multiclass": {0.0, 1.0, 2.0}}.get(first.task, set(first.y))
+
+
+@pytest.mark.parametrize("make", GENERATORS)
+def test_generated_data_can_be_sent_to_another_process(make):
+    dataset = make(seed=1)
+    again = pickle.loads(pickle.dumps(dataset))
+    assert np.array_equal(again.y, dataset.y)
+    if "function" in dataset.truth:
+        x = dataset.X[:, 0] if dataset.name == "snelson_like" else dataset.X
+        assert np.array_equal(again.truth["function"](x), dataset.truth["f"])
 
 
 def test_gp_draws_have_the_covariance_of_their_kernel():

@@ -1,5 +1,7 @@
 """Learning with many classes: every update and optimiser climbs, batches end where full inference does, bad input is told."""
 
+import pickle
+
 import numpy as np
 import pytest
 from test_multiclass import problem
@@ -32,6 +34,13 @@ def test_every_combination_climbs(method, update, optimiser):
     model = fit(None, X, y, method=method, update=update, optimiser=optimiser, **SMALL)
     assert model.fit.log_evidence > start_evidence(X, y, method) + 1
     assert model.predict(X).sum(axis=1) == pytest.approx(1, abs=1e-8)
+
+
+def test_a_jointly_learnt_model_can_be_sent_to_another_process():
+    _, _, X, y, _ = problem(N=40)
+    model = fit(None, X, y, method="vi", update="joint", optimiser="adam", **SMALL | {"iterations": 1})
+    again = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(again.fit.gradient["noise"], model.fit.gradient["noise"])
 
 
 def test_outer_and_inner_updates_reach_about_the_same_evidence():
