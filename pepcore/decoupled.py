@@ -48,6 +48,11 @@ class DecoupledPosterior(NamedTuple):
 
     def predict_full(self, Xs):
         """Mean (S,) and covariance (S, S) of the latent f at Xs (S, D); for one latent function only."""
+        if isinstance(self.process, tuple):
+            raise ValueError(
+                f"predict_full is for one latent function, but there are {len(self.process)}; predict gives the means and "
+                "variances of all, DecoupledPosterior(posterior.bases, posterior.process[c]) is the posterior of one"
+            )
         Xs = self._check(Xs)
         A, _, K_gamma = located(self.bases, Xs)
         mean = self.process.w @ A + self.process.g @ K_gamma
@@ -128,11 +133,12 @@ def infer(
         Natural gradients for the coupled part of q; if False, Adam moves all parameters. "decoupled" allows only False.
     steps : int
     step : float
-        Length of the natural steps, in (0, 1]. For a likelihood that is not Gaussian the first 100 are shorter, see `ramp`.
+        Length of the natural steps, in (0, 1]; of no effect without them. For a likelihood that is not Gaussian the first
+        100 are shorter, see `ramp`.
     gamma_rule : "adam", "diagonal" or "exact"
         How a_γ moves beside natural steps: Adam, or along the derivative over the diagonal of its metric, or over all of
         it, which costs O(G³) (once, if nothing is learnt). The last two take steps of length `step`, which must be below 2
-        over the largest eigenvalue of the metric-scaled Hessian, else they diverge.
+        over the largest eigenvalue of the metric-scaled Hessian, else they diverge. Without natural steps only Adam.
     rate : float, Adam's step in all that it moves, in the logarithms of positive hyper-parameters
     batch : int, rows in a step, drawn at random; None takes all
     columns : int, columns of K_γ that estimate the norm of the mean in a step, drawn at random; None takes all, O(G²)
@@ -217,8 +223,11 @@ def _check_settings(kernel, basis, natural, step, gamma_rule, rate, optimise):
         raise ValueError('the basis "decoupled" has no natural parameters; give natural=False, or basis="orthogonal"')
     if gamma_rule not in GAMMA_RULES:
         raise ValueError(f"gamma_rule = {gamma_rule!r} is unknown; choose one of {', '.join(map(repr, GAMMA_RULES))}")
-    if basis == "hybrid" and natural and gamma_rule != "adam":
-        raise ValueError('only the basis "orthogonal" has the other rules for gamma; give gamma_rule="adam"')
+    if gamma_rule != "adam" and (basis == "hybrid" or not natural):
+        raise ValueError(
+            f'gamma_rule = {gamma_rule!r} goes with natural=True and the basis "orthogonal" or "orthogonal-values"; for '
+            f'natural={natural} and basis="{basis}" give gamma_rule="adam"'
+        )
     if check_positive(step, "step") > 1:
         raise ValueError(f"step = {step} must be in (0, 1]; 1 solves a Gaussian likelihood at once, less damps")
     check_positive(rate, "rate")
