@@ -12,7 +12,7 @@ import numpy as np
 
 from pepcore.decoupled_bases import Bases, Process
 from pepcore.decoupled_bound import bound, located, marginals
-from pepcore.decoupled_learning import DivergenceError, Learner
+from pepcore.decoupled_learning import DivergenceError, Learner, check_end
 from pepcore.decoupled_natural import ramp
 from pepcore.decoupled_parameters import PARAMETRISATIONS
 from pepcore.likelihoods import Gaussian, Likelihood
@@ -159,7 +159,8 @@ def infer(
     ValueError
         For wrong shapes, NaN, targets the likelihood does not know, unknown names, settings out of range.
     DivergenceError
-        If the bound is no longer finite, since steps were too long.
+        If the bound is no longer finite, or has ended a million times further down than it began, since steps were too
+        long.
     NotPositiveDefiniteError
         If even a tiny natural step leaves no proper q, which a log-concave likelihood cannot do.
 
@@ -175,7 +176,7 @@ def infer(
     kind, bases = PARAMETRISATIONS[basis], Bases.build(kernel, beta, gamma, jitter)
     parameters = _start(kind, bases, getattr(likelihood, "classes", None), start)
     learner = Learner(bases, parameters, X, y, likelihood, natural, gamma_rule, optimise, rate, jitter)
-    rng, history, message = np.random.default_rng(seed), [], f"{steps} steps"
+    rng, message = np.random.default_rng(seed), f"{steps} steps"
     try:
         for number in range(steps):
             if at_step is not None:
@@ -183,10 +184,10 @@ def infer(
             rows = rng.choice(len(X), batch, replace=False) if batch < len(X) else None
             chosen = rng.choice(len(gamma), columns, replace=False) if columns and columns < len(gamma) else None
             length = step if isinstance(likelihood, Gaussian) else min(step, ramp(number, step))
-            history.append(learner.advance(rows, chosen, length))
+            learner.advance(rows, chosen, length)
     except KeyboardInterrupt:
         message = "interrupted; what was learnt so far is kept"
-    return _fit(learner, X, y, np.array(history), message)
+    return _fit(learner, X, y, message)
 
 
 def _posterior(learner):
@@ -194,10 +195,11 @@ def _posterior(learner):
     return DecoupledPosterior(learner.bases, processes if learner.several else processes[0])
 
 
-def _fit(learner, X, y, history, message):
+def _fit(learner, X, y, message):
     last = bound(learner.bases, learner.parameters, X, y, learner.likelihood, hyper=True)
-    posterior = DecoupledPosterior(learner.bases, last.process)
-    return DecoupledFit(last.value, last.gradient, posterior, learner.likelihood, learner.parameters, history, message)
+    check_end(learner.history, last.value, len(X))
+    found = last.value, last.gradient, DecoupledPosterior(learner.bases, last.process), learner.likelihood
+    return DecoupledFit(*found, learner.parameters, np.array(learner.history), message)
 
 
 def _check_gamma(gamma, basis, columns):
