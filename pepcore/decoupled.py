@@ -12,7 +12,7 @@ import numpy as np
 
 from pepcore.decoupled_bases import Bases, Process
 from pepcore.decoupled_bound import bound, located, marginals
-from pepcore.decoupled_learning import DivergenceError, Learner
+from pepcore.decoupled_learning import DivergenceError, Learner, check_end
 from pepcore.decoupled_natural import ramp
 from pepcore.decoupled_parameters import PARAMETRISATIONS
 from pepcore.likelihoods import Gaussian, Likelihood
@@ -56,6 +56,11 @@ class DecoupledPosterior(NamedTuple):
 
     def predict_full(self, Xs):
         """Mean (S,) and covariance (S, S) of the latent f at Xs (S, D); for one latent function only."""
+        if isinstance(self.process, tuple):
+            raise ValueError(
+                f"predict_full is for one latent function, but there are {len(self.process)}; predict gives the means and "
+                "variances of all, DecoupledPosterior(posterior.bases, posterior.process[c]) is the posterior of one"
+            )
         Xs = self._check(Xs)
         A, _, K_gamma = located(self.bases, Xs)
         mean = self.process.w @ A + self.process.g @ K_gamma
@@ -136,11 +141,12 @@ def infer(
         Natural gradients for the coupled part of q; if False, Adam moves all parameters. "decoupled" allows only False.
     steps : int
     step : float
-        Length of the natural steps, in (0, 1]. For a likelihood that is not Gaussian the first 100 are shorter, see `ramp`.
+        Length of the natural steps, in (0, 1]; of no effect without them. For a likelihood that is not Gaussian the first
+        100 are shorter, see `ramp`.
     gamma_rule : "adam", "diagonal" or "exact"
         How a_γ moves beside natural steps: Adam, or along the derivative over the diagonal of its metric, or over all of
         it, which costs O(G³) (once, if nothing is learnt). The last two take steps of length `step`, which must be below 2
-        over the largest eigenvalue of the metric-scaled Hessian, else they diverge.
+        over the largest eigenvalue of the metric-scaled Hessian, else they diverge. Without natural steps only Adam.
     rate : float, Adam's step in all that it moves, in the logarithms of positive hyper-parameters
     batch : int, rows in a step, drawn at random; None takes all
     columns : int, columns of K_γ that estimate the norm of the mean in a step, drawn at random; None takes all, O(G²)
@@ -161,7 +167,8 @@ def infer(
     ValueError
         For wrong shapes, NaN, targets the likelihood does not know, unknown names, settings out of range.
     DivergenceError
-        If the bound is no longer finite, since steps were too long.
+        If the bound is no longer finite, or has ended a million times further down than it began, since steps were too
+        long.
     NotPositiveDefiniteError
         If even a tiny natural step leaves no proper q, which a log-concave likelihood cannot do.
 
@@ -177,7 +184,7 @@ def infer(
     kind, bases = PARAMETRISATIONS[basis], Bases.build(kernel, beta, gamma, jitter)
     parameters = _start(kind, bases, getattr(likelihood, "classes", None), start)
     learner = Learner(bases, parameters, X, y, likelihood, natural, gamma_rule, optimise, rate, jitter)
-    rng, history, message = np.random.default_rng(seed), [], f"{steps} steps"
+    rng, message = np.random.default_rng(seed), f"{steps} steps"
     try:
         for number in range(steps):
             if at_step is not None:
@@ -185,10 +192,10 @@ def infer(
             rows = rng.choice(len(X), batch, replace=False) if batch < len(X) else None
             chosen = rng.choice(len(gamma), columns, replace=False) if columns and columns < len(gamma) else None
             length = step if isinstance(likelihood, Gaussian) else min(step, ramp(number, step))
-            history.append(learner.advance(rows, chosen, length))
+            learner.advance(rows, chosen, length)
     except KeyboardInterrupt:
         message = "interrupted; what was learnt so far is kept"
-    return _fit(learner, X, y, np.array(history), message)
+    return _fit(learner, X, y, message)
 
 
 def _posterior(learner):
@@ -196,10 +203,11 @@ def _posterior(learner):
     return DecoupledPosterior(learner.bases, processes if learner.several else processes[0])
 
 
-def _fit(learner, X, y, history, message):
+def _fit(learner, X, y, message):
     last = bound(learner.bases, learner.parameters, X, y, learner.likelihood, hyper=True)
-    posterior = DecoupledPosterior(learner.bases, last.process)
-    return DecoupledFit(last.value, last.gradient, posterior, learner.likelihood, learner.parameters, history, message)
+    check_end(learner.history, last.value, len(X))
+    found = last.value, last.gradient, DecoupledPosterior(learner.bases, last.process), learner.likelihood
+    return DecoupledFit(*found, learner.parameters, np.array(learner.history), message)
 
 
 def _check_gamma(gamma, basis, columns):
@@ -222,8 +230,11 @@ def _check_settings(kernel, basis, natural, step, gamma_rule, rate, optimise):
         raise ValueError('the basis "decoupled" has no natural parameters; give natural=False, or basis="orthogonal"')
     if gamma_rule not in GAMMA_RULES:
         raise ValueError(f"gamma_rule = {gamma_rule!r} is unknown; choose one of {', '.join(map(repr, GAMMA_RULES))}")
-    if basis == "hybrid" and natural and gamma_rule != "adam":
-        raise ValueError('only the basis "orthogonal" has the other rules for gamma; give gamma_rule="adam"')
+    if gamma_rule != "adam" and (basis == "hybrid" or not natural):
+        raise ValueError(
+            f'gamma_rule = {gamma_rule!r} goes with natural=True and the basis "orthogonal" or "orthogonal-values"; for '
+            f'natural={natural} and basis="{basis}" give gamma_rule="adam"'
+        )
     if check_positive(step, "step") > 1:
         raise ValueError(f"step = {step} must be in (0, 1]; 1 solves a Gaussian likelihood at once, less damps")
     check_positive(rate, "rate")

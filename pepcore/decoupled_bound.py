@@ -5,12 +5,13 @@ mean and ½ d2 in the variance. Everything about the data is summed in one pass 
 and O(G + M) memory a row of a block; nothing about gamma is cubic or needs a (G, G) array if columns are sampled.
 """
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import blas
 
-from pepcore.features import row_blocks
+from pepcore.features import accumulate, cholesky_pull_back, row_blocks
 from pepcore.gaussian import multiply_lower, solve_lower, symmetric
 
 BLOCK_ELEMENTS = 2**19  # numbers in K(x, points) of a block: 4 MiB, since products of few columns with (M, M) matrices are slow
@@ -265,7 +266,7 @@ class _HyperTotal:
         bases, gradient = self.bases, self.gradient
         kernel, beta, G = bases.kernel, bases.beta, len(bases.gamma)
         dgamma, dbeta = self.points[:G].copy(), self.points[G:].copy()
-        dK_beta = _cholesky_pull_back(bases.L_inverse, self.S)
+        dK_beta = cholesky_pull_back(partial(multiply_lower, bases.L_inverse, transposed=True), self.S)
         dkernel, half, _ = bases.vjp_beta(dK_beta.T)  # symmetric; transposed it lies in the order of K_β
         accumulate(gradient, dkernel)
         dbeta += 2 * half
@@ -291,15 +292,3 @@ class _HyperTotal:
         accumulate(self.gradient, dkernel)
         np.add.at(dgamma, columns, dchosen)
         return dgamma
-
-
-def _cholesky_pull_back(L_inverse, S):
-    """dF/dK_β (M, M) from −Lᵀ dF/dL: −½ L⁻ᵀ sym(S) L⁻¹, sym mirroring the lower triangle."""
-    half = multiply_lower(L_inverse, np.asfortranarray(symmetric(S)), transposed=True)
-    return -0.5 * multiply_lower(L_inverse, np.array(half.T, order="F"), transposed=True)
-
-
-def accumulate(total, part):
-    """Add the values of the dict `part` to those of `total`."""
-    for key, value in part.items():
-        total[key] = total[key] + value if key in total else value

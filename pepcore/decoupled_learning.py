@@ -13,10 +13,13 @@ from pepcore.parameters import Coordinates
 from pepcore.starts import spread_of
 
 SHORTEST = 2.0**-20  # of the natural step asked for; a shorter one would only hide that q has become improper
+# times the size of the first bound, plus a nat a datum; first steps of Adam that are too long fall by thousands and return
+FAR = 1e6
+TOO_LONG = "the steps are too long. Take a shorter `step`, gamma_rule='adam', or a smaller `rate`."
 
 
 class DivergenceError(ArithmeticError):
-    """The bound is no longer a finite number: the steps were too long."""
+    """The bound is no longer a finite number, or has ended far below where it began: the steps were too long."""
 
 
 class Learner:
@@ -30,10 +33,10 @@ class Learner:
         small = len(X) * len(bases.points) <= STREAM_ELEMENTS
         self.hyper = bool(optimise)
         self.stored = StoredRows(bases, X) if small and not self.hyper else None
-        self.spread, self.rate, self.adam = spread_of(X), rate, None
+        self.spread, self.rate, self.adam, self.history = spread_of(X), rate, None, []
 
     def advance(self, rows, columns, length):
-        """One step; returns the bound before it, as estimated."""
+        """One step; the bound before it, as estimated, goes into `history`."""
         X, y = (self.X, self.y) if rows is None else (self.X[rows], self.y[rows])
         stored, weight = self._stored(rows), len(self.X) / len(X)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -46,10 +49,7 @@ class Learner:
             }
             now = bound(self.bases, self.parameters, X, y, self.likelihood, **how)
         if not np.isfinite(now.value):
-            raise DivergenceError(
-                f"the bound has become {now.value}: the steps are too long. Take a shorter `step`, gamma_rule='adam', or "
-                "a smaller `rate`."
-            )
+            raise DivergenceError(f"the bound has become {now.value} after {len(self.history)} steps: {TOO_LONG}")
         gradients, moved = [now.gradient], [{}]
         if self.several:
             own = [name for name in vars(self.parameters[0]) if name in now.gradient]
@@ -65,7 +65,7 @@ class Learner:
         after = self._adam(by_adam, gradients, now.gradient)
         outputs = tuple(kind(**(one | other)) for kind, one, other in zip(kinds, moved, after, strict=True))
         self.parameters = outputs if self.several else outputs[0]
-        return now.value
+        self.history.append(now.value)
 
     @property
     def several(self):
@@ -124,6 +124,26 @@ class Learner:
             self.likelihood = values["likelihood"]
             self.bases = Bases.build(values["kernel"], values["Z"][G:], values["Z"][:G], self.jitter)
         return moved
+
+
+def check_end(history, value, size):
+    """Raise DivergenceError if the bound of all `size` data is not finite in the end, or lies `FAR` below the first.
+
+    Only in the end: on the way the bound may fall as far and return, since a step of Adam does not grow with the gradient.
+
+    Parameters
+    ----------
+    history : list of float, the bound as estimated before each step
+    value : float, the bound after the last one
+    size : int
+    """
+    values = np.array([*history, value])
+    far = ~np.isfinite(values) | (values < values[0] - FAR * (abs(values[0]) + size))
+    if far[-1]:
+        raise DivergenceError(
+            f"the bound was {values[0]:.4g} at first, far below that after {far.argmax()} steps and {value:.4g} in the "
+            f"end: {TOO_LONG}"
+        )
 
 
 def packed(value):

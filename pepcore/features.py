@@ -7,6 +7,7 @@ into derivatives with respect to the kernel and Z. Everything runs over blocks o
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -225,24 +226,28 @@ def pull_back_blocks(features, derivatives):
         dK_uf = multiply_lower(L_inverse, dA, transposed=True)
         dkernel, _, dZ_block = vjp(dK_uf.T, first=False, second=True)
         dZ += dZ_block
-        _accumulate(gradient, dkernel)
-        _accumulate(gradient, kernel.diagonal_vjp(X[rows], dh))
+        accumulate(gradient, dkernel)
+        accumulate(gradient, kernel.diagonal_vjp(X[rows], dh))
 
-    dK_uu = _cholesky_pull_back(basis.L, S)
+    dK_uu = cholesky_pull_back(partial(solve_lower, basis.L, transposed=True), S)
     dkernel, dZ_half, _ = features.vjp_uu(dK_uu.T)  # symmetric; transposed it lies in the order of K_uu
-    _accumulate(gradient, dkernel)
+    accumulate(gradient, dkernel)
     jitter_share = basis.jitter * np.trace(dK_uu) / len(Z)
-    _accumulate(gradient, uu.diagonal_vjp(Z, np.full(len(Z), jitter_share)))
+    accumulate(gradient, uu.diagonal_vjp(Z, np.full(len(Z), jitter_share)))
     gradient["Z"] = dZ + 2 * dZ_half  # Z stands on both sides of K_uu
     return gradient
 
 
-def _cholesky_pull_back(L, S):
-    """dF/dK_uu (M, M) through A = L⁻¹K_uf, from S = dF/dA Aᵀ: −½ L⁻ᵀ sym(S) L⁻¹, sym mirroring the lower triangle."""
-    half = solve_lower(L, np.asfortranarray(symmetric(S)), transposed=True)
-    return -0.5 * solve_lower(L, np.array(half.T, order="F"), transposed=True)
+def cholesky_pull_back(back, S):
+    """dF/dK (M, M) for K = LLᵀ from S = −Lᵀ dF/dL: −½ L⁻ᵀ sym(S) L⁻¹, sym mirroring the lower triangle.
+
+    `back` takes a matrix in Fortran order to L⁻ᵀ times it, written over it or not. Through A = L⁻¹K_uf, S = dF/dA Aᵀ.
+    """
+    half = back(np.asfortranarray(symmetric(S)))
+    return -0.5 * back(np.array(half.T, order="F"))
 
 
-def _accumulate(total, part):
+def accumulate(total, part):
+    """Add the values of the dict `part` to those of `total`."""
     for key, value in part.items():
-        total[key] = total[key] + value
+        total[key] = total[key] + value if key in total else value

@@ -67,7 +67,7 @@ class Model:
     fit : the inference result at those values, with `log_evidence`, `posterior`, ...
     evaluations : int, evaluations of evidence and gradient, over all restarts
     converged : bool, True when the best start met the tolerance within its evaluations
-    message : str, why the best start ended
+    message : str, why the best start ended, or that training was interrupted
     history : (evaluations,) log evidence of every evaluation, in order, in nats; on mini-batches, its estimate from each
     """
 

@@ -3,6 +3,8 @@
 Each function takes a seed, an int or a numpy Generator, and returns a `Dataset` whose `truth` holds what data hide.
 """
 
+from functools import partial
+
 import numpy as np
 
 from pepcore.gaussian import safe_cholesky
@@ -50,13 +52,9 @@ def snelson_like(seed=0, N=200, noise=0.06):
     """
     rng = np.random.default_rng(seed)
     x = np.sort(rng.uniform(0, 6, N))
-
-    def function(x):
-        return 2 / 3 * np.sin(3 * x) + 0.5 * np.cos(1.3 * x + 1)
-
-    f = function(x)
+    f = _wiggle(x)
     y = f + np.sqrt(noise) * rng.normal(size=N)
-    return Dataset("snelson_like", x[:, None], y, "regression", truth={"f": f, "noise": noise, "function": function})
+    return Dataset("snelson_like", x[:, None], y, "regression", truth={"f": f, "noise": noise, "function": _wiggle})
 
 
 def chain_1d(seed=3, N=8):
@@ -91,10 +89,7 @@ def banana(seed=0, N=400, steepness=3.0):
     """
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(N, 2))
-
-    def function(X):
-        return steepness * (X[:, 1] + 1 - X[:, 0] ** 2) / np.sqrt(1 + 4 * X[:, 0] ** 2)
-
+    function = partial(_distance_to_parabola, steepness=steepness)
     f = function(X)
     return Dataset("banana", X, _probit_labels(f, rng), "binary", truth={"f": f, "function": function})
 
@@ -201,17 +196,27 @@ def stream(seed=0, rows=5_000_000, block=10_000, D=8, noise=0.1, lengthscale=2.0
     ------
     Dataset with X (block, D), y (block,) and truth f (block,); the last block may be shorter
     """
-    root = np.random.SeedSequence(seed)
-    rng = np.random.default_rng(root.spawn(1)[0])
+    root = np.random.default_rng(seed)
+    (rng,) = root.spawn(1)
     frequencies = rng.normal(size=(D, features)) / lengthscale
     phases = rng.uniform(0, 2 * np.pi, features)
     weights = rng.normal(size=features) * np.sqrt(2 / features)
     for start in range(0, rows, block):
-        rng = np.random.default_rng(root.spawn(1)[0])
+        (rng,) = root.spawn(1)
         X = rng.normal(size=(min(block, rows - start), D))
         f = np.cos(X @ frequencies + phases) @ weights
         y = f + np.sqrt(noise) * rng.normal(size=len(X))
         yield Dataset("stream", X, y, "regression", truth={"f": f, "noise": noise})
+
+
+def _wiggle(x):
+    """What `snelson_like` draws around, (N,) -> (N,); a function of the module, so that the data set can be pickled."""
+    return 2 / 3 * np.sin(3 * x) + 0.5 * np.cos(1.3 * x + 1)
+
+
+def _distance_to_parabola(X, steepness):
+    """The latent function of `banana`, (N, 2) -> (N,)."""
+    return steepness * (X[:, 1] + 1 - X[:, 0] ** 2) / np.sqrt(1 + 4 * X[:, 0] ** 2)
 
 
 def _gp_draws(kernel, X, size, rng):

@@ -10,6 +10,8 @@ import numpy as np
 
 from pepcore.validation import as_real, check_finite, check_positive, check_targets
 
+ROUNDING = 1e-14  # of a mean, relative to the largest of the numbers that it is taken of
+
 
 def rmse(y, mean):
     """Root mean squared error, √(1/S Σ (yₛ − meanₛ)²), in the units of y.
@@ -46,9 +48,9 @@ def smse(y, mean, y_train):
 
     Source: rasmussen2006 section 2.5; bui2017 section 4.1; :eq:`gp-metrics`.
     """
-    y, mean = _pair(y, mean)
-    trivial = _mean_squared(y, _vector(y_train, "y_train").mean())
-    if trivial == 0:
+    (y, mean), y_train = _pair(y, mean), _vector(y_train, "y_train")
+    trivial = _mean_squared(y, y_train.mean())
+    if trivial <= (ROUNDING * np.abs(y_train).max()) ** 2:
         raise ValueError("every y equals the mean of y_train, so the standardised error is 0/0; use rmse instead.")
     return float(_mean_squared(y, mean) / trivial)
 
@@ -245,11 +247,11 @@ def _vector(value, name):
 
 def _pair(y, mean):
     y = _vector(y, "y")
-    return y, check_targets(mean, len(y), name="mean")
+    return y, check_targets(mean, len(y), "mean", "element of y")
 
 
 def _variance(variance, size):
-    return check_positive(check_targets(variance, size, name="variance"), "variance")
+    return check_positive(check_targets(variance, size, "variance", "element of y"), "variance")
 
 
 def _probabilities(p, name):
@@ -264,7 +266,7 @@ def _binary(y, p):
         raise ValueError(
             f"y must hold the labels -1 and +1, got {np.unique(y)[:5]}; for labels 0 and 1 give 2 * y - 1."
         )
-    return y, _probabilities(check_targets(p, len(y), name="p"), "p")
+    return y, _probabilities(check_targets(p, len(y), "p", "element of y"), "p")
 
 
 def _class_probabilities(y, p):

@@ -3,6 +3,7 @@
 from functools import partial
 
 import numpy as np
+from scipy.linalg import LinAlgError
 
 from pepcore import iterative
 from pepcore.features import Basis, feature_map
@@ -95,9 +96,8 @@ def fit_minibatch(
     values = {"kernel": kernel, "Z": Z, "likelihood": likelihood}
     coordinates = Coordinates(tuple(name for name in values if name in optimise) if rate else (), spread_of(X))
     learner = _Learner(X, y, alpha, values, coordinates, rate, step, jitter)
-    message = f"{epochs} epochs"
+    message, number = f"{epochs} epochs", 0
     try:
-        number = 0
         for batches in _epochs(len(X), batch, epochs, rng, progress):
             learner.renew()
             for rows in batches:
@@ -107,6 +107,9 @@ def fit_minibatch(
                     at_step(number, learner.posterior)
     except KeyboardInterrupt:
         message = "interrupted; what was learnt so far is kept"
+    except LinAlgError as problem:
+        message = f"stopped after {number} steps, the last of which is taken back: {problem}"
+        learner.values = learner.before
     return learner.model(message, max_sweeps)
 
 
@@ -115,6 +118,7 @@ class _Learner:
 
     def __init__(self, X, y, alpha, values, coordinates, rate, step, jitter):
         self.X, self.y, self.alpha, self.values, self.coordinates = X, y, alpha, values, coordinates
+        self.before = values  # the last step: values that have been seen to work
         self.step, self.jitter, self.history = step, jitter, []
         self.adam = Adam(coordinates.pack(values), rate) if coordinates.learn else None
         self.tau, self.nu = np.zeros(len(X)), np.zeros(len(X))
@@ -142,7 +146,7 @@ class _Learner:
             gradient = iterative.gradient_of(features, self.y[rows], self.values["likelihood"], self.alpha, state)
             scaled = {key: weight * value for key, value in gradient.items()}
             point = self.adam.ascend(self.coordinates.pack_gradient(self.values, scaled))
-            self.values = self.coordinates.unpack(point, self.values)
+            self.before, self.values = self.values, self.coordinates.unpack(point, self.values)
 
     def _move_sites(self, features, rows, weight):
         """Move the sites of a batch; the state that they lead to, or None if the sites are all that is learnt."""
@@ -176,6 +180,12 @@ class _Learner:
 
     def model(self, message, max_sweeps):
         """What was learnt, with inference on all data."""
+        last, message = finish_or_step_back(self, partial(self._infer, max_sweeps), message)
+        values, history = self.values, np.array(self.history)
+        learnt = values["kernel"], values["Z"], None, self.alpha
+        return Model(*learnt, last, len(history), last.converged, message, history)
+
+    def _infer(self, max_sweeps):
         stream = len(self.X) * len(self.values["Z"]) > STREAM_ELEMENTS
         infer = partial(
             iterative.infer,
@@ -183,14 +193,18 @@ class _Learner:
             **{"tolerance": 1e-5, "max_sweeps": max_sweeps, "jitter": self.jitter, "stream": stream},
         )
         try:
-            last = infer(sites=Sites(self.tau, self.nu))
+            return infer(sites=Sites(self.tau, self.nu))
         except ImproperCavityError:
-            last = infer()
-        steps = len(self.history)
-        history = np.array(self.history)
-        return Model(
-            self.values["kernel"], self.values["Z"], None, self.alpha, last, steps, last.converged, message, history
-        )
+            return infer()
+
+
+def finish_or_step_back(learner, finish, message):
+    """finish() and the message; if a factorisation fails after the learner's last step, without this step."""
+    try:
+        return finish(), message
+    except LinAlgError as problem:
+        learner.values = learner.before
+        return finish(), f"{message}; the last step is taken back: {problem}"
 
 
 class Adam:

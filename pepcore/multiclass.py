@@ -31,8 +31,6 @@ from pepcore.sweeps import run_sweeps
 from pepcore.threads import one_blas_thread
 from pepcore.validation import check_inputs, check_targets
 
-METHODS = ("ep", "sep", "gfitc", "vi")
-
 
 @dataclass(frozen=True, eq=False)
 class MulticlassFit:

@@ -5,6 +5,7 @@ triangular R_c with V_c = R_c R_cᵀ are free, and an optimiser moves them along
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -93,4 +94,4 @@ class Bound:
             posteriors.append(Posterior(maps.of(c).basis, m, safe_cholesky(half.T @ half, name="precision of q")[0]))
         gradient = {key: value for key, value in gradient.items() if key != "q"}
         found = bound, tuple(posteriors), values["noise"], self.epsilon, 0.0, "vi", None
-        return multiclass.MulticlassFit(*found, lambda: gradient, converged=False)
+        return multiclass.MulticlassFit(*found, partial(dict, gradient), converged=False)

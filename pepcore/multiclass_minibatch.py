@@ -7,9 +7,10 @@ mapped from a file, or blocks from an iterator, and be as many as time allows. "
 from functools import partial
 
 import numpy as np
+from scipy.linalg import LinAlgError
 
 from pepcore import multiclass, multiclass_inference, multiclass_sep
-from pepcore.minibatch import Adam
+from pepcore.minibatch import Adam, finish_or_step_back
 from pepcore.multiclass_factors import Joint, Pairwise
 from pepcore.multiclass_maps import ClassMaps, solve_posteriors
 from pepcore.multiclass_model import check_epsilon, check_labels, check_model, check_power, check_step
@@ -97,17 +98,21 @@ def fit_minibatch(
     learner = learner(N, C, values, alpha, epsilon, method, Parameters(tuple(optimise), spread), rates, step, jitter)
     if sites is not None:
         learner.resume(sites)
-    message = f"{epochs} epochs"
+    message, number = f"{epochs} epochs", 0
     try:
         for _ in range(check_count(epochs, "epochs")):
             learner.begin_epoch(batches)
             for rows, X, y in batches.epoch():
                 X = check_inputs(X, "X", columns=columns)
                 learner.learn(rows, X, check_labels(check_targets(y, len(X)), C))
+                number += 1
                 if callback is not None:
                     callback(learner)
     except KeyboardInterrupt:
         message = "interrupted; what was learnt so far is kept"
+    except LinAlgError as problem:
+        message = f"stopped after {number} steps, the last of which is taken back: {problem}"
+        learner.values = learner.before
     return learner.model(message)
 
 
@@ -157,6 +162,7 @@ class _Learner:
     def __init__(self, N, C, values, alpha, epsilon, method, parameters, rates, step, jitter):
         self.N, self.C, self.values, self.alpha, self.epsilon, self.method = N, C, values, alpha, epsilon, method
         self.parameters, self.step, self.jitter, self.history = parameters, step, jitter, []
+        self.before = values  # the last step: values that have been seen to work
         self.rate = lambda steps: _check_rate(rates(steps))
         self.adam = Adam(parameters.pack(values), self.rate(0)) if self.rate(0) and parameters.learn else None
 
@@ -170,7 +176,7 @@ class _Learner:
         """One step of Adam on the gradient for all data."""
         self.adam.rate = self.rate(self.adam.steps)
         point = self.adam.ascend(self.parameters.pack_gradient(self.values, gradient))
-        self.values = self.parameters.unpack(point, self.values)
+        self.before, self.values = self.values, self.parameters.unpack(point, self.values)
 
     def fit(self):
         """MulticlassFit with the posterior as it is now; it says of itself that it has not converged."""
@@ -183,11 +189,10 @@ class _Learner:
 
     def model(self, message):
         """What was learnt."""
-        kernels, Z = (
-            parts[0] if len(parts) == 1 else list(parts) for parts in (self.values["kernels"], self.values["Z"])
-        )
-        history = np.array(self.history)
-        return MulticlassModel(kernels, Z, self.values["noise"], self.fit(), len(history), message, history)
+        last, message = finish_or_step_back(self, self.fit, message)
+        values, history = self.values, np.array(self.history)
+        kernels, Z = (parts[0] if len(parts) == 1 else list(parts) for parts in (values["kernels"], values["Z"]))
+        return MulticlassModel(kernels, Z, values["noise"], last, len(history), message, history)
 
 
 class _Tied(_Learner):

@@ -91,21 +91,26 @@ class Adaptive:
 
 
 def climb(objective, parameters, values, climber, iterations, callback):
-    """Values after so many steps of Adam or `Adaptive`, and why it ended; `objective(values)` gives value and gradient."""
-    message = f"{iterations} iterations"
+    """Values after so many steps of Adam or `Adaptive`, those before the last step, and why it ended.
+
+    `objective(values)` gives value and gradient. It has been evaluated at the values before the last step, but not after it.
+    """
+    message, before = f"{iterations} iterations", values
     try:
         for iteration in range(iterations):
             try:
                 _, gradient = objective(values)
             except LinAlgError as problem:
-                message = f"stopped after {iteration} iterations: {problem}"
+                message = f"stopped after {iteration} iterations, the last of which is taken back: {problem}"
+                values = before
                 break
-            values = parameters.unpack(climber.ascend(parameters.pack_gradient(values, gradient)), values)
+            point = climber.ascend(parameters.pack_gradient(values, gradient))
+            before, values = values, parameters.unpack(point, values)
             if callback is not None:
                 callback(iteration, values)
     except KeyboardInterrupt:
         message = "interrupted; what was learnt so far is kept"
-    return values, message
+    return values, before, message
 
 
 def lbfgs(objective, parameters, values, iterations, callback):

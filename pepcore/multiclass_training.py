@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
+from scipy.linalg import LinAlgError
 
 from pepcore import multiclass, multiclass_inference, multiclass_sep
 from pepcore.kernels import SquaredExponential
@@ -135,12 +136,17 @@ def fit(
         objective = _Inner(X, y, C, alpha, method, epsilon, update == "inner-exact", step, jitter)
     if optimiser == "lbfgs":
         values, message = lbfgs(objective, parameters, values, iterations, callback)
+        before = values
     else:
         climber = Adam if optimiser == "adam" else Adaptive
-        values, message = climb(
+        values, before, message = climb(
             objective, parameters, values, climber(parameters.pack(values), rate), iterations, callback
         )
-    last = objective.finish(values, options)
+    try:
+        last = objective.finish(values, options)
+    except LinAlgError as problem:
+        values, message = before, f"{message}; the last step is taken back: {problem}"
+        last = objective.finish(values, options)
     kernels, Z = (parts[0] if len(parts) == 1 else list(parts) for parts in (values["kernels"], values["Z"]))
     return MulticlassModel(
         kernels, Z, values["noise"], last, len(objective.history), message, np.array(objective.history)

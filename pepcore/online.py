@@ -13,7 +13,6 @@ novel enough is taken in, and when there are more than the budget, the one that 
     state.posterior.predict(Xs), state.alpha, state.C, online.scores(state), online.prune(state, 3)
 """
 
-import warnings
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,6 +22,7 @@ from pepcore.likelihoods import Likelihood
 from pepcore.process import Process
 from pepcore.sequential import DirectedSites, Learner, no_gradient
 from pepcore.sites import Sites
+from pepcore.sweeps import warn_unconverged
 from pepcore.threads import one_blas_thread
 from pepcore.validation import (
     check_count,
@@ -301,10 +301,8 @@ def infer(
 
 
 def _warn(report, sweeps, convergence):
-    warnings.warn(
+    warn_unconverged(
         f"sparse EP has not converged after {sweeps} sweeps (in the last one {report['included']} basis vectors came, "
         f"{report['removed']} went, sites changed by {report['change']:.2g}, tolerance {convergence:.2g}); basis "
-        "vectors under a budget need never come to rest: give moving_sweeps, a larger budget or more sweeps",
-        RuntimeWarning,
-        stacklevel=4,  # past the decorator of `infer`
+        "vectors under a budget need never come to rest: give moving_sweeps, a larger budget or more sweeps"
     )

@@ -1,6 +1,8 @@
 """Repeat the one update until nothing moves, with a step that looks after itself."""
 
+import sys
 import warnings
+from traceback import walk_stack
 
 import numpy as np
 
@@ -70,13 +72,18 @@ def run_sweeps(evaluate, propose, start, step, tolerance, max_sweeps, next_step=
             break
         state, step = _advance(state, change, propose, evaluate, step, largest, next_step)
     if not converged:
-        warnings.warn(
+        warn_unconverged(
             f"EP has not converged after {sweep} sweeps (change {change:.2g}, tolerance {tolerance:.2g}, "
-            f"step {step:.2g}); give a smaller step or more sweeps, and look at fit.history",
-            RuntimeWarning,
-            stacklevel=3,
+            f"step {step:.2g}); give a smaller step or more sweeps, and look at fit.history"
         )
     return state, history, converged
+
+
+def warn_unconverged(message):
+    """A RuntimeWarning at the line that entered the package, whatever decorators and optimisers lie between."""
+    names = [frame.f_globals.get("__name__", "") for frame, _ in walk_stack(sys._getframe())]
+    entered = max(level for level, name in enumerate(names, start=1) if name.partition(".")[0] == "pepcore")
+    warnings.warn(message, RuntimeWarning, stacklevel=entered + 1)
 
 
 def _steady(history, tolerance):

@@ -4,7 +4,6 @@ import inspect
 
 import numpy as np
 from scipy.linalg import LinAlgError
-from threadpoolctl import threadpool_limits
 
 from pepcore import power_ep
 from pepcore.fit import Model
@@ -12,13 +11,10 @@ from pepcore.minibatch import fit_minibatch
 from pepcore.parameters import Coordinates
 from pepcore.sites import ImproperCavityError
 from pepcore.starts import choose_pseudo_inputs, default_kernel, spread_of, variance_of
+from pepcore.threads import one_blas_thread
 from pepcore.validation import check_inputs, check_positive, check_targets
 
 __all__ = ["Model", "choose_pseudo_inputs", "default_kernel", "fit", "fit_minibatch"]
-
-
-class _Interrupted(Exception):
-    """Raised inside the objective to leave the optimiser; the best point so far is kept."""
 
 
 def fit(
@@ -58,7 +54,8 @@ def fit(
         evaluation before, which saves most of its sweeps.
     optimise : which of "kernel", "noise", "Z", "likelihood" to learn; what is left out stays at its start
     restarts : int
-        Number of starts, the first as given, the others with scattered parameters and new Z; the best is kept.
+        Number of starts; the first as given, the others with scattered kernel parameters and noise, and new Z unless
+        that was given. The best is kept.
     max_evaluations : int, for each start
     tolerance : float, relative change of the evidence at which a start has converged
     seed : int, for the choice of Z and the restarts
@@ -106,10 +103,14 @@ def fit(
 
     warm = "sites" in accepted and "sites" not in options
     search = _Search(evaluate, coordinates, warm, max_evaluations, tolerance, progress)
-    with threadpool_limits(1, user_api="blas"), search:
-        for attempt in range(restarts):
-            if not search.interrupted:
+    with one_blas_thread, search:
+        try:
+            for attempt in range(restarts):
                 search.run(start if attempt == 0 else _scatter(start, Z, X, spread, rng))
+        except KeyboardInterrupt:
+            if search.best_values is None:
+                raise
+            search.message = "interrupted; the best point so far is kept"
     values = search.best_values
     return Model(
         values["kernel"],
@@ -131,7 +132,7 @@ def _start_pseudo_inputs(Z, X, M, spread, rng):
 
 
 def _scatter(start, Z, X, spread, rng):
-    """Another start: every positive parameter times e^N(0, 1), new pseudo-inputs unless they were given."""
+    """Another start: kernel parameters and noise times e^N(0, 1), the likelihood as it is, new Z unless it was given."""
     kernel = start["kernel"]
     scattered = {key: value * np.exp(rng.standard_normal(np.shape(value))) for key, value in kernel.parameters.items()}
     other = {**start, "kernel": kernel.with_parameters(scattered)}
@@ -149,7 +150,7 @@ class _Search:
         self.evaluate, self.coordinates, self.warm = evaluate, coordinates, warm
         self.max_evaluations, self.tolerance, self.progress, self.bar = max_evaluations, tolerance, progress, None
         self.history, self.best, self.best_values, self.best_fit, self.sites = [], -np.inf, None, None, None
-        self.converged, self.message, self.interrupted = False, "", False
+        self.converged, self.message = False, ""
 
     def __enter__(self):
         if self.progress:
@@ -170,15 +171,9 @@ class _Search:
         self.current, self.sites = start, None
         point, bounds = self.coordinates.pack(start), self.coordinates.bounds(start)
         limits = {"maxfun": self.max_evaluations, "maxiter": self.max_evaluations, "ftol": self.tolerance, "gtol": 1e-6}
-        try:
-            result = minimize(self._objective, point, jac=True, method="L-BFGS-B", bounds=bounds, options=limits)
-            converged, message = result.success, str(result.message)
-        except _Interrupted:
-            self.interrupted, converged, message = True, False, "interrupted; the best point so far is kept"
+        result = minimize(self._objective, point, jac=True, method="L-BFGS-B", bounds=bounds, options=limits)
         if self.best > before:
-            self.converged, self.message = bool(converged), message
-        if self.best_values is None and self.interrupted:
-            raise KeyboardInterrupt
+            self.converged, self.message = bool(result.success), str(result.message)
         if self.best_values is None:
             raise LinAlgError(
                 "the evidence could not be evaluated at the start; look for extreme values in the starting kernel, "
@@ -190,8 +185,6 @@ class _Search:
         try:
             result = self._infer(values)
             value, gradient = result.log_evidence, self.coordinates.pack_gradient(values, result.gradient)
-        except KeyboardInterrupt:
-            raise _Interrupted from None
         except LinAlgError:
             value = np.nan
         self.history.append(value)
@@ -201,7 +194,7 @@ class _Search:
         if not (np.isfinite(value) and np.all(np.isfinite(gradient))):
             return 1e30, np.zeros_like(point)  # a wall: the line search steps back
         if value > self.best:
-            self.best, self.best_values, self.best_fit = value, values, result
+            self.best, self.best_values, self.best_fit, self.converged = value, values, result, False
         return -value, -gradient
 
     def _infer(self, values):

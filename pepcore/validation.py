@@ -76,7 +76,7 @@ def check_inputs(X, name="X", columns=None):
     return check_finite(X, name)
 
 
-def check_targets(y, size, name="y"):
+def check_targets(y, size, name="y", each="row of X"):
     """Check targets, one per row of the inputs.
 
     Parameters
@@ -84,6 +84,7 @@ def check_targets(y, size, name="y"):
     y : (N,) array_like         targets
     size : int                  N, the number of rows of X
     name : str                  what to call it in the error
+    each : str                  what there are N of
 
     Returns
     -------
@@ -96,7 +97,7 @@ def check_targets(y, size, name="y"):
     y = as_real(y, name)
     if y.shape != (size,):
         hint = f"; give {name}.ravel()" if y.ndim == 2 and y.size == size else ""
-        raise ValueError(f"{name} has shape {y.shape}, expected ({size},), one number per row of X{hint}")
+        raise ValueError(f"{name} has shape {y.shape}, expected ({size},), one number per {each}{hint}")
     return check_finite(y, name)
 
 

@@ -1,6 +1,7 @@
 """What all tests share. In CI (the variable CI is set) a skipped test has failed, unless it is marked `may_skip`."""
 
 import os
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,25 @@ def pytest_configure(config):
     # the same examples on every run, and no time limit: a busy machine is no mistake in the code
     settings.register_profile("book", deadline=None, derandomize=True, print_blob=True)
     settings.load_profile("book")
+
+
+@pytest.fixture
+def small_variance(monkeypatch):
+    """A context in which K_uu has a Cholesky factor only for kernels of less than the variance given."""
+    from pepcore import features, gaussian
+
+    @contextmanager
+    def below(variance):
+        def safe_cholesky(K, scale=1.0, **options):
+            if scale >= variance:
+                raise gaussian.NotPositiveDefiniteError("K_uu is not positive definite")
+            return gaussian.safe_cholesky(K, scale=scale, **options)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(features, "safe_cholesky", safe_cholesky)
+            yield
+
+    return below
 
 
 @pytest.hookimpl(tryfirst=True)

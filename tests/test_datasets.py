@@ -7,6 +7,7 @@ import gzip
 import hashlib
 import itertools
 import os
+import pickle
 import shutil
 from pathlib import Path
 
@@ -339,6 +340,16 @@ def test_generators_repeat_themselves_and_only_for_the_same_seed(make):
     assert set(first.y) <= {"binary": {-1.0, 1.0}, "multiclass": {0.0, 1.0, 2.0}}.get(first.task, set(first.y))
 
 
+@pytest.mark.parametrize("make", GENERATORS)
+def test_generated_data_can_be_sent_to_another_process(make):
+    dataset = make(seed=1)
+    again = pickle.loads(pickle.dumps(dataset))
+    assert np.array_equal(again.y, dataset.y)
+    if "function" in dataset.truth:
+        x = dataset.X[:, 0] if dataset.name == "snelson_like" else dataset.X
+        assert np.array_equal(again.truth["function"](x), dataset.truth["f"])
+
+
 def test_gp_draws_have_the_covariance_of_their_kernel():
     draws = np.array([datasets.toy_ard_gp(seed, N=2, D=1, lengthscales=[1.0]).truth["f"] for seed in range(4000)])
     # each draw has inputs of its own: E f² = 1, and over standard normal inputs E k(x, x') = 1/sqrt(3)
@@ -403,6 +414,11 @@ def test_stream_is_one_function_in_blocks_and_holds_none_of_them():
     assert sum(len(block.y) for block in datasets.stream(seed=0, rows=25, block=10)) == 25
     residual = np.concatenate([block.y - block.truth["f"] for block in blocks])
     assert residual.var() == pytest.approx(0.1, rel=0.05)
+
+
+def test_stream_takes_a_generator_as_the_others_do():
+    blocks = [next(datasets.stream(seed, rows=10)) for seed in (3, np.random.default_rng(3))]
+    assert np.array_equal(blocks[0].y, blocks[1].y)
 
 
 def test_stream_blocks_share_their_function():

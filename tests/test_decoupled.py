@@ -12,7 +12,7 @@ from pepcore import Blurred, decoupled, gaussian, power_ep
 from pepcore.decoupled import DecoupledPosterior
 from pepcore.decoupled_bases import Bases, Process
 from pepcore.decoupled_bound import StoredRows, bound, kl_divergence, marginals
-from pepcore.decoupled_learning import packed, unpacked
+from pepcore.decoupled_learning import check_end, packed, unpacked
 from pepcore.decoupled_natural import (
     coupled_step,
     diagonal_direction,
@@ -562,6 +562,22 @@ def test_steps_along_gamma_that_are_too_long_are_reported(rule):
         run(gamma_rule=rule, step=1.0, steps=5000)
 
 
+@pytest.mark.parametrize("rule", ["exact", "diagonal"])
+def test_a_bound_that_ends_far_below_where_it_began_is_no_result(rule):
+    with pytest.raises(decoupled.DivergenceError, match=r"far below that after \d+ steps and -.* shorter `step`"):
+        run(gamma_rule=rule, step=1.0, steps=30)
+
+
+def test_a_bound_that_has_fallen_may_return():
+    check_end([-50.0, -1e20, -1e9, -60.0], -55.0, 40)  # a step of Adam that was too long for exp(f) of a Poisson rate
+    check_end([0.1, -2e5], -3e5, 40)  # the first steps from an optimum
+    check_end([], -100.0, 40)
+    with pytest.raises(decoupled.DivergenceError, match="after 2 steps"):
+        check_end([-50.0, -1e7, -1e9], -1e11, 40)
+    with pytest.raises(decoupled.DivergenceError, match="after 1 steps and nan in the end"):
+        check_end([-50.0], np.nan, 40)
+
+
 @pytest.mark.parametrize("basis", list(PARAMETRISATIONS))
 def test_learning_on_mini_batches_improves_every_basis(basis):
     options = {"natural": basis != "decoupled", "batch": 10, "columns": 4, "rate": 0.02, "step": 0.1}
@@ -615,8 +631,8 @@ def test_the_state_before_each_step_can_be_looked_at():
 
 
 def test_a_fit_goes_on_where_another_ended():
-    whole, half = run(steps=20, step=0.1, gamma_rule="exact"), run(steps=10, step=0.1, gamma_rule="exact")
-    again = run(steps=10, step=0.1, gamma_rule="exact", start=half.parameters)
+    whole, half = run(steps=20, step=0.03, gamma_rule="exact"), run(steps=10, step=0.03, gamma_rule="exact")
+    again = run(steps=10, step=0.03, gamma_rule="exact", start=half.parameters)
     assert again.log_evidence == pytest.approx(whole.log_evidence, rel=1e-12)
 
 
@@ -696,7 +712,8 @@ def test_no_step_makes_the_covariance_of_all_of_gamma_if_columns_are_sampled():
         ({"basis": "coupled"}, "has no gamma"),
         ({"gamma": None, "basis": "decoupled", "natural": False}, "needs gamma"),
         ({"basis": "decoupled"}, "no natural parameters"),
-        ({"basis": "hybrid", "gamma_rule": "exact"}, "only the basis"),
+        ({"basis": "hybrid", "gamma_rule": "exact"}, 'basis="hybrid" give gamma_rule="adam"'),
+        ({"natural": False, "gamma_rule": "exact"}, 'natural=False .* give gamma_rule="adam"'),
         ({"gamma_rule": "newton"}, "'adam', 'diagonal', 'exact'"),
         ({"step": 0.0}, "positive"),
         ({"step": 1.5}, r"in \(0, 1\]"),

@@ -119,6 +119,15 @@ def test_bad_input_says_what_to_do():
         RobustMax(C, 0.0)
 
 
+def test_the_covariance_of_several_latent_functions_is_refused_with_a_way_to_that_of_one():
+    X, y, beta, gamma = problem(30)
+    posterior = decoupled.infer(SquaredExponential(1.5, [0.9, 1.1]), beta, gamma, X, y, RobustMax(C), steps=1).posterior
+    with pytest.raises(ValueError, match=f"there are {C}; predict gives"):
+        posterior.predict_full(X)
+    one = DecoupledPosterior(posterior.bases, posterior.process[1])
+    assert one.predict_full(X)[0] == pytest.approx(posterior.predict(X)[0][:, 1], rel=1e-12)
+
+
 def test_a_likelihood_without_parameters_may_be_named_among_what_is_learnt():
     X, y, beta, gamma = problem(30)
     options = {"steps": 3, "columns": 3, "batch": 10}

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from pepcore import datasets, exact, power_ep
+from pepcore import datasets, exact, fixed_basis, multiclass, online, power_ep, training
 from pepcore.interdomain import Blurred
 from pepcore.kernels import Matern52, SquaredExponential
 from pepcore.likelihoods import Gaussian, Logit, Poisson, Probit, StudentT
@@ -228,6 +228,20 @@ def test_too_few_sweeps_are_told_truly():
         fit = power_ep.infer(KERNEL, Z, X, y, Probit(), max_sweeps=2)
     assert not fit.converged
     assert len(fit.history) == 3
+
+
+@pytest.mark.parametrize("call", [
+    lambda Z, X, y: exact.infer(KERNEL, X, y, Probit(), max_sweeps=1),
+    lambda Z, X, y: power_ep.infer(KERNEL, Z, X, y, Probit(), max_sweeps=1),
+    lambda Z, X, y: fixed_basis.infer(KERNEL, Z, X, y, Probit(), max_sweeps=1),
+    lambda Z, X, y: multiclass.infer(KERNEL, Z, X, y > 0, max_sweeps=1),
+    lambda Z, X, y: online.infer(KERNEL, X, y, Probit(), sweeps=2),
+    lambda Z, X, y: training.fit(KERNEL, X, y, Z=Z, method=power_ep.infer, likelihood=Probit(), max_sweeps=1, max_evaluations=1),
+])  # fmt: skip
+def test_the_warning_names_the_line_that_called_the_package(call):
+    with pytest.warns(RuntimeWarning, match="not converged after") as caught:
+        call(*problem(8))
+    assert {(warning.filename, warning.lineno) for warning in caught} == {(__file__, call.__code__.co_firstlineno)}
 
 
 def test_bad_input_is_refused():

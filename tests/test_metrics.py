@@ -94,14 +94,16 @@ def test_pairwise_wins_by_hand_and_their_link_to_ranks():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: metrics.rmse([1.0, 2], [1.0]), "mean has shape"),
+        (lambda: metrics.rmse([1.0, 2], [1.0]), "mean has shape .* one number per element of y"),
         (lambda: metrics.rmse([], []), "at least one element"),
         (lambda: metrics.rmse([np.nan], [1.0]), "NaN"),
         (lambda: metrics.nll([1.0], [1.0], [0.0]), "variance .* must be positive"),
-        (lambda: metrics.nll([1.0], [1.0], [[1.0]]), "variance has shape"),
+        (lambda: metrics.nll([1.0], [1.0], [[1.0]]), "variance has shape .* element of y; give variance.ravel"),
         (lambda: metrics.smll([1.0], [1.0], [1.0], [2.0, 2.0]), "one value only"),
         (lambda: metrics.smse([2.0], [1.0], [1.0, 3.0]), "0/0"),
+        (lambda: metrics.smse([0.1] * 3, [0.2, 0.1, 0.1], [0.1] * 3), "0/0"),  # their mean is 0.10000000000000002
         (lambda: metrics.nll_binary([0, 1], [0.2, 0.3]), "2 \\* y - 1"),
+        (lambda: metrics.nll_binary([1, -1], [0.2]), "element of y"),
         (lambda: metrics.nll_binary([1, -1], [0.2, 1.3]), "probabilities in"),
         (lambda: metrics.error_rate([1, 2], [[0.5, 0.5], [0.1, 0.9]]), "classes 0 ... 1"),
         (lambda: metrics.nll_classes([0, 1], [[0.5, 0.4], [0.1, 0.9]]), "sum to one"),

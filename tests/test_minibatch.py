@@ -1,5 +1,6 @@
 """Learning on mini-batches: exact where it must be, close to L-BFGS where it may not."""
 
+import re
 import warnings
 
 import numpy as np
@@ -177,6 +178,17 @@ def test_an_interrupt_keeps_what_was_learnt():
     model = training.fit_minibatch(None, X, y, Interrupting(), M=5, epochs=50, batch=20)
     assert "interrupted" in model.message
     assert 5 < model.evaluations < 25
+    assert model.fit.converged
+
+
+@pytest.mark.parametrize("epochs", [1, 5])
+def test_a_step_after_which_a_factorisation_fails_is_taken_back(small_variance, epochs):
+    X, _, y = problem(N=80)
+    with small_variance(2.1):
+        model = training.fit_minibatch(KERNEL, X, y, Probit(), M=5, epochs=epochs, batch=80 // epochs, rate=0.06, alpha=1.0)
+    assert 2.0 <= model.kernel.variance < 2.1
+    assert ("1 epochs; the" if epochs == 1 else "stopped after") in model.message
+    assert re.search("last .* is taken back: K_uu", model.message)
     assert model.fit.converged
 
 

@@ -1,5 +1,8 @@
 """Learning with many classes: every update and optimiser climbs, batches end where full inference does, bad input is told."""
 
+import pickle
+import re
+
 import numpy as np
 import pytest
 from test_multiclass import problem
@@ -32,6 +35,13 @@ def test_every_combination_climbs(method, update, optimiser):
     model = fit(None, X, y, method=method, update=update, optimiser=optimiser, **SMALL)
     assert model.fit.log_evidence > start_evidence(X, y, method) + 1
     assert model.predict(X).sum(axis=1) == pytest.approx(1, abs=1e-8)
+
+
+def test_a_jointly_learnt_model_can_be_sent_to_another_process():
+    _, _, X, y, _ = problem(N=40)
+    model = fit(None, X, y, method="vi", update="joint", optimiser="adam", **SMALL | {"iterations": 1})
+    again = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(again.fit.gradient["noise"], model.fit.gradient["noise"])
 
 
 def test_outer_and_inner_updates_reach_about_the_same_evidence():
@@ -104,6 +114,17 @@ def test_the_bounds_gradient_is_that_of_differences_and_its_optimum_is_that_of_n
     value, gradient = bound(values | {"q": optimum})
     assert value == pytest.approx(sites.log_evidence, abs=1e-8)
     assert all(np.abs(part).max() < 1e-5 for pair in gradient["q"] for part in pair)
+
+
+@pytest.mark.parametrize(("update", "iterations"), [("outer", 2), ("outer", 30), ("inner", 30)])
+def test_a_step_after_which_a_factorisation_fails_is_taken_back(small_variance, update, iterations):
+    _, _, X, y, _ = problem(N=40)
+    with small_variance(1.1):
+        model = fit(None, X, y, update=update, optimiser="adam", **SMALL | {"iterations": iterations})
+    assert ("2 iterations; the" if iterations == 2 else "stopped after") in model.message
+    assert re.search("last .* is taken back: K_uu", model.message)
+    assert all(kernel.variance < 1.1 for kernel in model.kernels)
+    assert model.fit.converged
 
 
 # --- mini-batches ----------------------------------------------------------------------------------------------------
@@ -210,6 +231,18 @@ def test_the_memory_of_stochastic_ep_does_not_grow_with_the_data():
 
     peak(3)  # the first run loads what later ones share
     assert peak(300) < peak(10) + 50_000
+
+
+@pytest.mark.parametrize(("method", "epochs"), [("sep", 2), ("sep", 20), ("ep", 20)])
+def test_a_step_of_a_batch_after_which_a_factorisation_fails_is_taken_back(small_variance, method, epochs):
+    _, Z, X, y, noise = problem(N=40)
+    with small_variance(1.1 if epochs > 2 else 1.01):
+        kernel, options = SquaredExponential(1.0, [1.0, 1.0]), {"batch": 40, "epochs": epochs, "rate": 0.05}
+        model = fit_minibatch(kernel, Z, (X, y), method=method, noise=noise, **options)
+    assert ("2 epochs; the" if epochs == 2 else "stopped after") in model.message
+    assert re.search("last .* is taken back: K_uu", model.message)
+    assert model.kernels.variance < 1.1
+    assert model.predict(X).sum(axis=1) == pytest.approx(1, abs=1e-8)
 
 
 def test_a_step_can_be_watched():

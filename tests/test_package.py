@@ -11,6 +11,32 @@ import pytest
 from conftest import ROOT
 
 MODULES = sorted(path.stem for path in (ROOT / "pepcore").glob("*.py") if path.stem != "__init__")
+OVERLAPPING_CALLS = """
+from threading import Event, Thread
+from threadpoolctl import threadpool_info
+from pepcore.threads import one_blas_thread
+
+begun, end = Event(), Event()
+
+def blas_threads():
+    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+@one_blas_thread
+def first():
+    begun.set()
+    end.wait(60)
+
+@one_blas_thread
+def last():
+    end.set()
+    other.join()
+    return blas_threads()
+
+before, other = blas_threads(), Thread(target=first)
+other.start()
+begun.wait(60)
+print(last() == {1}, blas_threads() == before)
+"""
 NOTEBOOK_AND_PLOTTING = {"matplotlib", "IPython", "ipywidgets", "sklearn", "pandas", "joblib", "PIL"}
 
 
@@ -51,6 +77,10 @@ fit(), fit()
 print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 """
     assert int(python(code)) < 100       # new pages; near 1000 if each fit asks for all of its memory anew
+
+
+def test_overlapping_calls_leave_blas_as_they_found_it():
+    assert python(OVERLAPPING_CALLS, OPENBLAS_NUM_THREADS="2") == "True True\n"
 
 
 def test_package_imports_only_its_declared_dependencies():

@@ -105,6 +105,28 @@ def test_an_interrupt_keeps_the_best_so_far():
     assert model.fit.log_evidence == pytest.approx(model.history.max(), rel=1e-9)
 
 
+@pytest.mark.parametrize(("owner", "name", "after"), [
+    (SquaredExponential, "with_parameters", 8),  # on the way from the optimiser's vector to a kernel
+    (training._Search, "_objective", 8),  # in SciPy
+    (training, "choose_pseudo_inputs", 2),  # between two starts
+])  # fmt: skip
+def test_an_interrupt_outside_of_inference_keeps_the_best_so_far(monkeypatch, owner, name, after):
+    original, calls = getattr(owner, name), []
+
+    def interrupted(*args, **options):
+        calls.append(name)
+        if len(calls) == after:
+            raise KeyboardInterrupt
+        return original(*args, **options)
+
+    monkeypatch.setattr(owner, name, interrupted)
+    X, y = data()
+    model = training.fit(None, X, y, M=8, restarts=3, max_evaluations=20)
+    assert len(calls) == after
+    assert "interrupted" in model.message
+    assert model.fit.log_evidence == pytest.approx(model.history.max(), rel=1e-9)
+
+
 def test_an_interrupt_before_anything_was_found_is_passed_on():
     X, y = data()
     with pytest.raises(KeyboardInterrupt):
