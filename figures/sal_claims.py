@@ -34,8 +34,7 @@ def somewhere(bases, rng):
     """An `Orthogonal` at random, as far from the prior as a standard deviation or two, its S_root with a positive diagonal."""
     M, G = len(bases.beta), len(bases.gamma)
     root = np.tril(rng.normal(size=(M, M)), -1) * 0.3 + np.diag(rng.uniform(0.2, 1.5, M))
-    a_beta = np.linalg.solve(bases.L.T, rng.normal(size=M))
-    return Orthogonal(rng.normal(size=G), a_beta, np.asfortranarray(bases.L @ root))
+    return Orthogonal(rng.normal(size=G), bases.L @ rng.normal(size=M), np.asfortranarray(bases.L @ root))
 
 
 def round_trip(trials=20):
@@ -72,7 +71,10 @@ def _largest(gradient):
 
 
 def convex_lines(trials=20):
-    """The share of random chords, three likelihoods, along which the loss in (a_γ, a_β, L) lies below the chord."""
+    """The share of random chords, three likelihoods, along which the loss in (a_γ, m_β, L) lies below the chord.
+
+    Chords in (a_γ, a_β, L) are the same, since a_β = K_β⁻¹m_β.
+    """
     below = []
     for name, likelihood in LIKELIHOODS.items():
         for seed in range(trials):

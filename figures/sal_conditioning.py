@@ -45,9 +45,9 @@ def change_of_coordinates(p, basis):
     """T (M + G, M + G) with (m, g) = T (parameters of the basis)."""
     M, G = len(p.A), len(p.B)
     zero, one = np.zeros((G, M)), np.eye(G)
-    if basis == "orthogonal":  # a_β, a_γ: m = Lᵀa_β
+    if basis == "orthogonal-weights":  # a_β, a_γ: m = Lᵀa_β
         return np.block([[p.L.T, np.zeros((M, G))], [zero, one]])
-    if basis == "orthogonal-values":  # m_β, a_γ: m = L⁻¹m_β
+    if basis == "orthogonal":  # m_β, a_γ: m = L⁻¹m_β
         return np.block([[solve_triangular(p.L, np.eye(M), lower=True), np.zeros((M, G))], [zero, one]])
     if basis == "hybrid":  # m_β, a_γ: w = L⁻¹m_β and m = w + A_γa_γ
         return np.block([[solve_triangular(p.L, np.eye(M), lower=True), p.A_gamma], [zero, one]])

@@ -40,6 +40,6 @@ def draw(fig):
 
 def round_trip(bases, model):
     """The largest difference, relative to the largest number, after going to each of the other parametrisations and back."""
-    there = (from_natural(bases, to_natural(bases, model)), from_expectation(bases, to_expectation(bases, model)))
+    there = (from_natural(to_natural(model)), from_expectation(bases, to_expectation(bases, model)))
     pairs = [(value, getattr(back, name)) for back in there for name, value in vars(model).items()]
     return float(max(np.abs(value - returned).max() / np.abs(value).max() for value, returned in pairs))

@@ -19,7 +19,8 @@ BASES = {  # name -> (basis, natural gradients); salimbeni2018 section 4, and on
     "OrthNat": ("orthogonal", True),
     "Hybrid": ("hybrid", False),
     "Decoupled": ("decoupled", False),
-    "OrthValues": ("orthogonal-values", False),  # not in the paper
+    "OrthWeights": ("orthogonal-weights", False),  # the parameters that the paper prints; its authors' program has the others
+    "OrthNatWeights": ("orthogonal-weights", True),
 }
 
 

@@ -136,7 +136,9 @@ def infer(
     X : (N, D)
     y : (N,)
     likelihood : an object as in `pepcore.likelihoods`, or `RobustMax` for labels 0 ... C − 1
-    basis : "coupled" (without gamma), "hybrid", "orthogonal", "orthogonal-values" or "decoupled"
+    basis : "orthogonal", "orthogonal-weights", "hybrid", "coupled" (without gamma) or "decoupled"
+        What is held still where something else moves. The two orthogonal ones have the same natural steps on fixed points;
+        in weights, Adam is slow, and hyper-parameters that move shake the mean.
     natural : bool
         Natural gradients for the coupled part of q; if False, Adam moves all parameters. "decoupled" allows only False.
     steps : int
@@ -232,7 +234,7 @@ def _check_settings(kernel, basis, natural, step, gamma_rule, rate, optimise):
         raise ValueError(f"gamma_rule = {gamma_rule!r} is unknown; choose one of {', '.join(map(repr, GAMMA_RULES))}")
     if gamma_rule != "adam" and (basis == "hybrid" or not natural):
         raise ValueError(
-            f'gamma_rule = {gamma_rule!r} goes with natural=True and the basis "orthogonal" or "orthogonal-values"; for '
+            f'gamma_rule = {gamma_rule!r} goes with natural=True and the basis "orthogonal" or "orthogonal-weights"; for '
             f'natural={natural} and basis="{basis}" give gamma_rule="adam"'
         )
     if check_positive(step, "step") > 1:

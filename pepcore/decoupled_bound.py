@@ -198,7 +198,7 @@ def bound(bases, parameters, X, y, likelihood, weight=1.0, columns=None, stored=
     Parameters
     ----------
     bases : Bases
-    parameters : Hybrid, Orthogonal, OrthogonalValues or Decoupled; a tuple of C of them for a likelihood of C latent functions
+    parameters : Hybrid, OrthogonalWeights, Orthogonal or Decoupled; a tuple of C of them for a likelihood of C latent functions
     weight : float, number of all data over N for an estimate without bias from a mini-batch
     columns : as in `kl_divergence`
     stored : as in `data_terms`

@@ -40,14 +40,14 @@ class Expectation(NamedTuple):
     Lambda: np.ndarray  # (M, M), −S − m_βm_βᵀ
 
 
-def to_natural(bases, model):
+def to_natural(model):
     """`Natural` of `model`, an `Orthogonal`. Source: salimbeni2018 eq. (13), figure 1; :eq:`og-natural`."""
     inverse = inverse_lower(model.S_root)
     precision = inverse.T @ inverse
-    return Natural(model.a_gamma.copy(), precision @ _m_beta(bases, model), 0.5 * precision)
+    return Natural(model.a_gamma.copy(), precision @ model.m_beta, 0.5 * precision)
 
 
-def from_natural(bases, natural):
+def from_natural(natural):
     """`Orthogonal` of natural parameters; its S_root has a positive diagonal.
 
     Raises
@@ -56,15 +56,13 @@ def from_natural(bases, natural):
         If Theta is not positive definite.
     """
     S_root = root_of_inverse(2 * natural.Theta, "Theta")
-    m_beta = S_root @ (S_root.T @ natural.j_beta)
-    return Orthogonal(natural.j_gamma.copy(), _a_beta(bases, m_beta), S_root)
+    return Orthogonal(natural.j_gamma.copy(), S_root @ (S_root.T @ natural.j_beta), S_root)
 
 
 def to_expectation(bases, model):
     """`Expectation` of `model`, an `Orthogonal`. Source: salimbeni2018 eq. (14), figure 1; :eq:`og-natural`."""
-    m_beta = _m_beta(bases, model)
-    S = model.S_root @ model.S_root.T
-    return Expectation(bases.residual_covariance @ model.a_gamma, m_beta, -S - np.outer(m_beta, m_beta))
+    second = model.S_root @ model.S_root.T + np.outer(model.m_beta, model.m_beta)
+    return Expectation(bases.residual_covariance @ model.a_gamma, model.m_beta.copy(), -second)
 
 
 def from_expectation(bases, expectation):
@@ -81,15 +79,7 @@ def from_expectation(bases, expectation):
         "-Lambda - m_beta m_beta' is not positive definite, so these are no expectation parameters; they come from "
         "`to_expectation`, or from a shorter step.",
     )
-    return Orthogonal(exact_direction(bases, expectation.m_gamma), _a_beta(bases, m_beta), S_root)
-
-
-def _m_beta(bases, model):
-    return bases.L @ (bases.L.T @ model.a_beta)
-
-
-def _a_beta(bases, m_beta):
-    return solve_lower(bases.L, solve_lower(bases.L, m_beta), transposed=True)
+    return Orthogonal(exact_direction(bases, expectation.m_gamma), m_beta.copy(), S_root)
 
 
 def root_of_inverse(P, name="precision"):
@@ -204,8 +194,7 @@ def optimum(bases, X, y, noise):
     weights = solve_lower(C, solve_lower(C, shift), transposed=True)
     root = root_of_inverse(precision[:M, :M])
     a_gamma = solve_lower(bases.residual_root, weights[M:], transposed=True) if G else np.zeros(0)
-    a_beta = solve_lower(bases.L, weights[:M], transposed=True)
-    return Orthogonal(a_gamma, a_beta, multiply_lower(bases.L, root))
+    return Orthogonal(a_gamma, bases.L @ weights[:M], multiply_lower(bases.L, root))
 
 
 def log_partition(bases, natural):

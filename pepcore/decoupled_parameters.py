@@ -6,11 +6,11 @@ F(w, g, V) + ½ log|V|, those of F.
 | class | mean | covariance | source |
 | --- | --- | --- | --- |
 | `Hybrid` | k_γᵀa_γ + k_βᵀK_β⁻¹m_β | S, by its Cholesky factor | salimbeni2018 eq. (11) |
-| `Orthogonal` | (k_γ − K_γβK_β⁻¹k_β)ᵀa_γ + k_βᵀa_β | S, by its Cholesky factor | salimbeni2018 eq. (12) |
-| `OrthogonalValues` | the same with K_β⁻¹m_β in place of a_β | S, by its Cholesky factor | :eq:`og-values` |
+| `Orthogonal` | (k_γ − K_γβK_β⁻¹k_β)ᵀa_γ + k_βᵀK_β⁻¹m_β | S, by its Cholesky factor | :eq:`og-values` |
+| `OrthogonalWeights` | the same with a_β in place of K_β⁻¹m_β | S, by its Cholesky factor | salimbeni2018 eq. (12) |
 | `Decoupled` | k_γᵀa | (I + Ψ_β B Ψ_βᵀ)⁻¹, by the Cholesky factor of B | salimbeni2018 eq. (8) |
 
-Without gamma the first three are the coupled basis, in the coordinates m_β and a_β = K_β⁻¹m_β.
+Without gamma the first three are the coupled basis, in the coordinates m_β, m_β and a_β = K_β⁻¹m_β.
 """
 
 from dataclasses import dataclass
@@ -95,36 +95,7 @@ class Hybrid(_CovarianceOfBeta):
 
 @dataclass(frozen=True, eq=False)
 class Orthogonal(_CovarianceOfBeta):
-    """mean (k_γ − K_γβK_β⁻¹k_β)ᵀa_γ + k_βᵀa_β: gamma adds nothing that beta could model.
-
-    Attributes
-    ----------
-    a_gamma : (G,)
-    a_beta : (M,), K_β⁻¹ times q's mean of f at beta
-    S_root : (M, M) lower triangular, S = S_root S_rootᵀ is the covariance of f at beta
-
-    Source: salimbeni2018 eq. (12); :eq:`og-rkhs`, :eq:`og-process`.
-    """
-
-    a_gamma: np.ndarray
-    a_beta: np.ndarray
-    S_root: np.ndarray
-
-    @staticmethod
-    def _second(bases, process):
-        return solve_lower(bases.L, process.w + bases.project(process.g), transposed=True)
-
-    def _w(self, bases):
-        return bases.L.T @ self.a_beta - bases.project(self.a_gamma)
-
-    def _mean_pull_back(self, bases, dw, dg):
-        mean = {"a_gamma": dg - bases.project_transposed(dw), "a_beta": bases.L @ dw}
-        return mean, (-(bases.L.T @ self.a_beta), dw), -dw
-
-
-@dataclass(frozen=True, eq=False)
-class OrthogonalValues(_CovarianceOfBeta):
-    """The orthogonal basis in function values: q's mean of f at beta in place of the weights K_β⁻¹m_β.
+    """mean (k_γ − K_γβK_β⁻¹k_β)ᵀa_γ + k_βᵀK_β⁻¹m_β: gamma adds nothing that beta could model.
 
     Attributes
     ----------
@@ -132,7 +103,7 @@ class OrthogonalValues(_CovarianceOfBeta):
     m_beta : (M,), q's mean of f at beta
     S_root : (M, M) lower triangular, S = S_root S_rootᵀ is the covariance of f at beta
 
-    Source: :eq:`og-values`.
+    Source: salimbeni2018 eq. (12), in function values as its authors' program has it; :eq:`og-rkhs`, :eq:`og-values`.
     """
 
     a_gamma: np.ndarray
@@ -149,6 +120,35 @@ class OrthogonalValues(_CovarianceOfBeta):
     def _mean_pull_back(self, bases, dw, dg):
         mean = {"a_gamma": dg - bases.project_transposed(dw), "m_beta": solve_lower(bases.L, dw, transposed=True)}
         return mean, (dw, solve_lower(bases.L, self.m_beta)), -dw
+
+
+@dataclass(frozen=True, eq=False)
+class OrthogonalWeights(_CovarianceOfBeta):
+    """The orthogonal basis in weights: K_β⁻¹ times q's mean of f at beta in place of the mean. As the paper prints it.
+
+    Attributes
+    ----------
+    a_gamma : (G,)
+    a_beta : (M,), K_β⁻¹ times q's mean of f at beta
+    S_root : (M, M) lower triangular, S = S_root S_rootᵀ is the covariance of f at beta
+
+    Source: salimbeni2018 eq. (12); :eq:`og-values`.
+    """
+
+    a_gamma: np.ndarray
+    a_beta: np.ndarray
+    S_root: np.ndarray
+
+    @staticmethod
+    def _second(bases, process):
+        return solve_lower(bases.L, process.w + bases.project(process.g), transposed=True)
+
+    def _w(self, bases):
+        return bases.L.T @ self.a_beta - bases.project(self.a_gamma)
+
+    def _mean_pull_back(self, bases, dw, dg):
+        mean = {"a_gamma": dg - bases.project_transposed(dw), "a_beta": bases.L @ dw}
+        return mean, (-(bases.L.T @ self.a_beta), dw), -dw
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,6 +211,6 @@ PARAMETRISATIONS = {
     "coupled": Hybrid,
     "hybrid": Hybrid,
     "orthogonal": Orthogonal,
-    "orthogonal-values": OrthogonalValues,
+    "orthogonal-weights": OrthogonalWeights,
     "decoupled": Decoupled,
 }

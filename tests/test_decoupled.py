@@ -25,13 +25,13 @@ from pepcore.decoupled_natural import (
     to_expectation,
     to_natural,
 )
-from pepcore.decoupled_parameters import PARAMETRISATIONS, Decoupled, Hybrid, Orthogonal, OrthogonalValues
+from pepcore.decoupled_parameters import PARAMETRISATIONS, Decoupled, Hybrid, Orthogonal, OrthogonalWeights
 from pepcore.gaussian import NotPositiveDefiniteError
 from pepcore.kernels import Matern52, SquaredExponential
 from pepcore.likelihoods import Gaussian, Likelihood, Logit, Poisson, Probit, StudentT
 from tests.conftest import reference
 
-KINDS = [Hybrid, Orthogonal, OrthogonalValues, Decoupled]
+KINDS = [Hybrid, Orthogonal, OrthogonalWeights, Decoupled]
 NOISE, GAMMA, BETA = 0.2, 9, 6
 KERNEL = SquaredExponential(1.3, [0.8, 1.2]) + Matern52(0.5, [0.7, 0.6])
 
@@ -97,7 +97,7 @@ def dense_moments(parameters, bases, Xs):
     covariance = kernel(Xs) + k_b @ inverse @ (S - K_beta) @ inverse @ k_b.T
     if isinstance(parameters, Hybrid):
         return k_g @ parameters.a_gamma + k_b @ inverse @ parameters.m_beta, covariance
-    a_beta = inverse @ parameters.m_beta if isinstance(parameters, OrthogonalValues) else parameters.a_beta
+    a_beta = parameters.a_beta if isinstance(parameters, OrthogonalWeights) else inverse @ parameters.m_beta
     return (k_g - k_b @ inverse @ K_bg) @ parameters.a_gamma + k_b @ a_beta, covariance
 
 
@@ -135,7 +135,7 @@ def joint_of(bases, parameters):
     """Mean and covariance of q(f_γ, f_β), and the prior's covariance."""
     K_beta, K_bg, K_gamma = bases.L @ bases.L.T, KERNEL(bases.beta, bases.gamma), KERNEL(bases.gamma)
     P = K_bg.T @ np.linalg.inv(K_beta)
-    m, S = K_beta @ parameters.a_beta, parameters.S_root @ parameters.S_root.T
+    m, S = parameters.m_beta, parameters.S_root @ parameters.S_root.T
     mean = np.concatenate([(K_gamma - P @ K_bg) @ parameters.a_gamma + P @ m, m])
     covariance = np.block([[K_gamma + P @ (S - K_beta) @ P.T, P @ S], [S @ P.T, S]])
     return mean, covariance, np.block([[K_gamma, K_bg.T], [K_bg, K_beta]])
@@ -153,9 +153,9 @@ def test_three_parametrisations_describe_the_same_processes():
     bases = bases_of()
     process = somewhere(Orthogonal, bases).process(bases)
     again = Hybrid.from_process(bases, process).process(bases)
-    values = OrthogonalValues.from_process(bases, again).process(bases)
-    back = Orthogonal.from_process(bases, values).process(bases)
-    for other in (again, values, back):
+    weights = OrthogonalWeights.from_process(bases, again).process(bases)
+    back = Orthogonal.from_process(bases, weights).process(bases)
+    for other in (again, weights, back):
         assert all(close(getattr(other, name), getattr(process, name), 1e-12) for name in ("w", "g", "root"))
 
 
@@ -173,7 +173,7 @@ def test_gradients_agree_with_central_differences_where_columns_are_sampled(kind
     check_gradients(kind, Gaussian(NOISE), columns=np.array([1, 4, 7]))
 
 
-@pytest.mark.parametrize("kind", [Hybrid, Orthogonal, OrthogonalValues])
+@pytest.mark.parametrize("kind", [Hybrid, Orthogonal, OrthogonalWeights])
 def test_gradients_of_the_coupled_basis_agree_with_central_differences(kind):
     check_gradients(kind, Probit(), columns=None, gamma=0)
 
@@ -280,9 +280,8 @@ def test_the_loss_of_the_decoupled_basis_is_not_convex():
 def test_conversions_come_back(gamma):
     bases = bases_of(gamma)
     model = somewhere(Orthogonal, bases)
-    for there, back in ((to_natural, from_natural), (to_expectation, from_expectation)):
-        again = back(bases, there(bases, model))
-        assert close(again.a_beta, model.a_beta, 1e-10)
+    for again in (from_natural(to_natural(model)), from_expectation(bases, to_expectation(bases, model))):
+        assert close(again.m_beta, model.m_beta, 1e-10)
         assert close(again.S_root @ again.S_root.T, model.S_root @ model.S_root.T, 1e-10)
         assert not gamma or close(again.a_gamma, model.a_gamma, 1e-10)
         assert np.all(np.diag(again.S_root) > 0)
@@ -290,8 +289,8 @@ def test_conversions_come_back(gamma):
 
 def test_expectation_parameters_are_the_gradient_of_the_log_partition_function():
     bases = bases_of()
-    natural = to_natural(bases, somewhere(Orthogonal, bases))
-    expectation = to_expectation(bases, from_natural(bases, natural))
+    natural = to_natural(somewhere(Orthogonal, bases))
+    expectation = to_expectation(bases, from_natural(natural))
     for name, truth in zip(natural._fields, expectation, strict=True):
         value = lambda new, name=name: log_partition(bases, natural._replace(**{name: symmetric(new)}))
         assert close(differences(value, getattr(natural, name)), truth, 1e-6), name
@@ -301,7 +300,7 @@ def test_natural_parameters_of_the_hybrid_basis():
     """Eq. (19): S⁻¹(K_βa_β + K_βγa_γ), with m_β = K_βa_β in the parametrisation of eq. (11)."""
     bases = bases_of()
     hybrid = somewhere(Hybrid, bases)
-    natural = to_natural(bases, Orthogonal.from_process(bases, hybrid.process(bases)))
+    natural = to_natural(Orthogonal.from_process(bases, hybrid.process(bases)))
     S = hybrid.S_root @ hybrid.S_root.T
     assert close(natural.j_beta, np.linalg.solve(S, hybrid.m_beta + bases.cross @ hybrid.a_gamma), 1e-9)
     assert close(natural.Theta, 0.5 * np.linalg.inv(S), 1e-9)
@@ -321,7 +320,7 @@ def test_a_natural_step_follows_the_gradient_in_the_expectation_parameters(likel
     X, y, _, _ = problem(likelihood)
     bases, step = bases_of(), 0.3
     model = somewhere(Orthogonal, bases)
-    natural, expectation = to_natural(bases, model), to_expectation(bases, model)
+    natural, expectation = to_natural(model), to_expectation(bases, model)
 
     def value(name, new):
         moved_there = from_expectation(bases, expectation._replace(**{name: symmetric(new)}))
@@ -330,7 +329,7 @@ def test_a_natural_step_follows_the_gradient_in_the_expectation_parameters(likel
     slopes = [
         differences(lambda new, name=name: value(name, new), getattr(expectation, name)) for name in expectation._fields
     ]
-    after = to_natural(bases, moved(bases, model, X, y, likelihood, step))
+    after = to_natural(moved(bases, model, X, y, likelihood, step))
     assert close(after.j_beta, natural.j_beta + step * slopes[1], 1e-5)
     assert close(after.Theta, natural.Theta + step * slopes[2], 1e-5)
     direction = exact_direction(bases, bound(bases, model, X, y, likelihood).gradient["a_gamma"])
@@ -342,16 +341,17 @@ def test_a_natural_step_is_that_of_the_paper():
     X, y, _, _ = problem(Probit())
     bases, step = bases_of(), 0.2
     model = somewhere(Orthogonal, bases)
-    natural, m_beta = to_natural(bases, model), bases.L @ bases.L.T @ model.a_beta
+    natural, m_beta = to_natural(model), model.m_beta
     S, K_beta = model.S_root @ model.S_root.T, bases.L @ bases.L.T
-    gradient = bound(bases, model, X, y, Probit()).gradient
+    weights = OrthogonalWeights.from_process(bases, model.process(bases))
+    gradient = bound(bases, weights, X, y, Probit()).gradient
 
     def value_of(S):
         root = np.asfortranarray(np.linalg.cholesky(0.5 * (S + S.T)))
         return bound(bases, replace(model, S_root=root), X, y, Probit()).value
 
     dS = differences(value_of, S)
-    after = to_natural(bases, moved(bases, model, X, y, Probit(), step))
+    after = to_natural(moved(bases, model, X, y, Probit(), step))
     assert close(
         after.j_beta, natural.j_beta + step * (np.linalg.solve(K_beta, gradient["a_beta"]) - 2 * dS @ m_beta), 1e-6
     )
@@ -676,7 +676,7 @@ class Watched:
         return getattr(self.kernel, name)
 
 
-@pytest.mark.parametrize("kind", [Hybrid, Orthogonal, OrthogonalValues])
+@pytest.mark.parametrize("kind", [Hybrid, Orthogonal, OrthogonalWeights])
 def test_a_natural_step_can_do_without_the_derivatives_in_the_root(kind):
     X, y, beta, gamma = problem()
     bases = Bases.build(KERNEL, beta, gamma)
@@ -708,7 +708,7 @@ def test_no_step_makes_the_covariance_of_all_of_gamma_if_columns_are_sampled():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"basis": "dual"}, "'coupled', 'hybrid', 'orthogonal', 'orthogonal-values', 'decoupled'"),
+        ({"basis": "dual"}, "'coupled', 'hybrid', 'orthogonal', 'orthogonal-weights', 'decoupled'"),
         ({"basis": "coupled"}, "has no gamma"),
         ({"gamma": None, "basis": "decoupled", "natural": False}, "needs gamma"),
         ({"basis": "decoupled"}, "no natural parameters"),
@@ -749,7 +749,7 @@ def test_parameters_that_belong_to_no_process_are_refused():
     bases = bases_of()
     model = somewhere(Orthogonal, bases)
     with pytest.raises(NotPositiveDefiniteError, match="Theta"):
-        from_natural(bases, to_natural(bases, model)._replace(Theta=-np.eye(BETA)))
+        from_natural(to_natural(model)._replace(Theta=-np.eye(BETA)))
     with pytest.raises(NotPositiveDefiniteError, match="expectation parameters"):
         from_expectation(bases, to_expectation(bases, model)._replace(Lambda=np.zeros((BETA, BETA))))
 

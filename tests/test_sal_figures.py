@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from figures import sal_claims, sal_conditioning, sal_fig1, sal_problem
 from pepcore.decoupled_bases import Bases
 from pepcore.decoupled_bound import bound
-from pepcore.decoupled_parameters import Hybrid, Orthogonal, OrthogonalValues
+from pepcore.decoupled_parameters import Hybrid, Orthogonal, OrthogonalWeights
 from pepcore.likelihoods import Gaussian
 
 NOISE = sal_problem.NOISE
@@ -31,7 +31,7 @@ def test_every_arrow_joins_two_boxes_and_all_pairs_are_joined():
 def loss_of_mean(where, kind, X, y):
     """The negative bound as a function of the parameters of the mean, in the order of `sal_conditioning`."""
     start = kind.prior(where)
-    beta_name = "a_beta" if kind is Orthogonal else "m_beta"
+    beta_name = "a_beta" if kind is OrthogonalWeights else "m_beta"
     M = len(where.beta)
 
     def loss(point):
@@ -42,7 +42,7 @@ def loss_of_mean(where, kind, X, y):
 
 
 @pytest.mark.parametrize(
-    ("kind", "basis"), [(Orthogonal, "orthogonal"), (OrthogonalValues, "orthogonal-values"), (Hybrid, "hybrid")]
+    ("kind", "basis"), [(Orthogonal, "orthogonal"), (OrthogonalWeights, "orthogonal-weights"), (Hybrid, "hybrid")]
 )
 def test_hessians_are_those_of_the_bound(toy, kind, basis):
     """The loss is quadratic in the mean: second differences along random directions are exact but for rounding."""
