@@ -29,7 +29,7 @@ from pepcore.posterior import Posterior
 from pepcore.sites import Sites
 from pepcore.sweeps import run_sweeps
 from pepcore.threads import one_blas_thread
-from pepcore.validation import check_inputs, check_targets
+from pepcore.validation import check_inputs, check_targets, refuse_mask
 
 METHODS = ("ep", "sep", "gfitc", "vi")
 
@@ -176,6 +176,7 @@ def group_masks(groups, factors):
     """For each group an array that is 1 for its factors' sites and 0 elsewhere; [1.0] if there is one group for all."""
     if groups is None:
         return [1.0]
+    refuse_mask(groups, "groups")
     groups, (_, K, N) = np.asarray(groups), factors.shape
     if groups.dtype.kind not in "iu" or groups.shape not in ((N,), (K, N)) or groups.min() < 0:
         raise ValueError(

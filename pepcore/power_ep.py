@@ -22,7 +22,7 @@ from pepcore.likelihoods import Gaussian
 from pepcore.posterior import Posterior
 from pepcore.sites import Sites, log1p_ratio
 from pepcore.threads import one_blas_thread
-from pepcore.validation import check_alpha, check_inputs, check_positive, check_targets
+from pepcore.validation import as_real, check_alpha, check_inputs, check_positive, check_targets, refuse_mask
 
 __all__ = ["infer", "regression"]
 
@@ -228,17 +228,17 @@ def _block_gradient(features, rotated, solution, noise):
 
 def _check_blocks(blocks, size):
     """`blocks` as a list of index arrays that together hold each of range(size) once."""
+    refuse_mask(blocks, "blocks")
     labels = np.asarray(blocks) if isinstance(blocks, np.ndarray) else None
     if labels is not None and labels.shape == (size,) and np.issubdtype(labels.dtype, np.integer):
         return [np.flatnonzero(labels == label) for label in np.unique(labels)]
-    try:
-        indices = [np.asarray(block, dtype=np.intp).ravel() for block in blocks]
-        joined = np.concatenate(indices)
-    except (TypeError, ValueError):
-        joined = np.array([-1])
+    parts = blocks if np.iterable(blocks) else []
+    # not integers yet: their fractions would be cut off, and every block seem right
+    indices = [as_real(block, f"blocks[{number}]").ravel() for number, block in enumerate(parts)]
+    joined = np.concatenate(indices or [[]])
     if len(joined) != size or not np.array_equal(np.sort(joined), np.arange(size)) or not all(map(len, indices)):
         raise ValueError(
             f"blocks must be {size} integer labels in an array, or a list of non-empty index arrays that hold each of "
             f"0 ... {size - 1} exactly once; got {type(blocks).__name__} of length {np.size(joined)} after joining."
         )
-    return indices
+    return [index.astype(np.intp) for index in indices]

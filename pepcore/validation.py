@@ -21,15 +21,28 @@ def as_real(value, name):
 
     Raises
     ------
-    ValueError                  not numbers (text, complex, ragged lists)
+    ValueError                  not numbers (text, complex, ragged lists), or numbers under a mask
     """
+    refuse_mask(value, name)
     try:
         array = np.asarray(value)
         if array.dtype.kind not in "biufO":
             raise TypeError(f"its type is {array.dtype}")
+        # NumPy would read the numbers out of the text
+        if array.dtype.kind == "O" and any(isinstance(item, str | bytes) for item in array.flat):
+            raise TypeError("it holds text")
         return array.astype(float, copy=False)
     except (TypeError, ValueError) as reason:
         raise ValueError(f"{name} must be an array of real numbers ({reason})") from None
+
+
+def refuse_mask(value, name):
+    """Raise ValueError for a masked array: NumPy would use what lies under the mask."""
+    if np.ma.isMaskedArray(value):
+        raise ValueError(
+            f"{name} is a masked array, expected a plain one, as the mask would be lost; drop the masked rows, or give "
+            f"{name}.data if none is masked"
+        )
 
 
 def check_finite(array, name):

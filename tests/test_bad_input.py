@@ -273,6 +273,23 @@ def test_values_that_are_no_numbers(call):
         call(X, y + 1j, Z)
 
 
+@pytest.mark.parametrize("call", ALL)
+def test_text_in_an_array_of_objects_is_refused_and_numbers_are_not(call):
+    X, y, Z = problem()
+    assert np.isfinite(call(X.astype(object), y, Z).predict(X)).all()
+    with pytest.raises(ValueError, match=r"X must be an array of real numbers \(it holds text\)"):
+        call(X.astype(str).astype(object), y, Z)
+
+
+@pytest.mark.parametrize("call", [regression, exact_regression, fit])
+def test_masked_arrays_are_refused(call):
+    X, y, Z = problem()
+    with pytest.raises(ValueError, match=r"X is a masked array.*drop the masked rows"):
+        call(np.ma.masked_greater(X, 1.9), y, Z)
+    with pytest.raises(ValueError, match="y is a masked array"):
+        call(X, np.ma.masked_greater(y, 0.0), Z)
+
+
 @pytest.mark.parametrize("call", SPARSE)
 def test_pseudo_inputs_of_another_shape(call):
     X, y, Z = problem()
@@ -303,6 +320,21 @@ def test_private_powers_of_another_number(call):
     X, y, Z = problem()
     with pytest.raises(ValueError, match=r"alpha has shape \(3,\)"):
         call(X, y, Z, alpha=np.full(3, 0.5))
+
+
+@pytest.mark.parametrize(
+    ("blocks", "message"),
+    [
+        ([np.arange(20) + 0.7, np.arange(20, 40)], "0 ... 39 exactly once"),
+        ([np.arange(20), np.ma.array(np.arange(20, 40))], r"blocks\[1\] is a masked array"),
+        ([np.arange(20).astype(str), np.arange(20, 40)], r"blocks\[0\] must be an array of real numbers"),
+        (np.ma.array(np.arange(40) // 4), "blocks is a masked array"),
+    ],
+)
+def test_blocks_that_are_no_partition(blocks, message):
+    X, y, Z = problem()
+    with pytest.raises(ValueError, match=message):
+        regression(X, y, Z, blocks=blocks)
 
 
 @pytest.mark.parametrize("call", [regression, exact_regression, fit])

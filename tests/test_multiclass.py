@@ -395,6 +395,7 @@ BAD = [
     ({"classes": 1}, "at least 2"),
     ({"groups": np.zeros(24, int)}, "sep"),
     ({"method": "sep", "groups": np.zeros(5, int)}, "groups"),
+    ({"method": "sep", "groups": np.ma.zeros(24, int)}, "groups is a masked array"),
     ({"step": 0.0}, "step"),
     ({"sites": Sites(np.zeros(24), np.zeros(24))}, "sites"),
 ]
