@@ -8,7 +8,7 @@ predictor: the Gaussian with the mean and the variance of the training targets, 
 
 import numpy as np
 
-from pepcore.validation import as_real, check_finite, check_positive, check_targets
+from pepcore.validation import as_real, check_all_positive, check_finite, check_targets
 
 
 def rmse(y, mean):
@@ -249,7 +249,7 @@ def _pair(y, mean):
 
 
 def _variance(variance, size):
-    return check_positive(check_targets(variance, size, name="variance"), "variance")
+    return check_all_positive(check_targets(variance, size, name="variance"), "variance")
 
 
 def _probabilities(p, name):

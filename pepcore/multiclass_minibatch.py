@@ -19,7 +19,7 @@ from pepcore.posterior import Posterior
 from pepcore.sites import ImproperCavityError, Sites
 from pepcore.starts import spread_of
 from pepcore.threads import one_blas_thread
-from pepcore.validation import check_count, check_inputs, check_positive, check_targets
+from pepcore.validation import check_all_positive, check_count, check_inputs, check_targets
 
 TIED = ("sep", "vi")
 RECORD = 10  # for these the evidence is estimated in every tenth step: it costs two more factorisations
@@ -92,7 +92,7 @@ def fit_minibatch(
     rates = rate if callable(rate) else lambda steps: rate
     step = step if step is None else check_step(step)
     values = {"kernels": kernels, "Z": Z, "noise": noise}
-    spread = spread_of(np.concatenate(Z)) if spread is None else check_positive(spread, "spread")
+    spread = spread_of(np.concatenate(Z)) if spread is None else check_all_positive(spread, "spread")
     learner = _Tied if method in TIED else _PerDatum
     learner = learner(N, C, values, alpha, epsilon, method, Parameters(tuple(optimise), spread), rates, step, jitter)
     if sites is not None:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pepcore.validation import as_real, check_alpha, check_count, check_inputs, check_positive
+from pepcore.validation import as_real, check_all_positive, check_alpha, check_count, check_inputs, check_positive
 
 EPSILON = 1e-3  # the robust-max likelihood's usual probability of a wrong label
 
@@ -28,7 +28,7 @@ def check_model(kernels, Z, noise, classes, y, columns):
     shared = (not isinstance(Z, list | tuple) and np.ndim(Z) <= 2) or _is_table(Z)
     Z = (Z,) if shared else tuple(Z)
     Z = tuple(check_inputs(points, "Z" if shared else f"Z[{c}]", columns=columns) for c, points in enumerate(Z))
-    noise = np.atleast_1d(check_positive(noise, "noise"))
+    noise = np.atleast_1d(check_all_positive(noise, "noise"))
     sizes = {"kernels": len(kernels), "Z": len(Z), "noise": len(noise)}
     C = _number_of_classes(classes, sizes, y)
     if noise.ndim > 1 or any(size not in (1, C) for size in sizes.values()):

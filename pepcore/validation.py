@@ -7,13 +7,14 @@ writes to what it was given.  Nothing is coerced silently: a wrong shape is an e
 import numpy as np
 
 
-def as_real(value, name):
+def as_real(value, name, expected="an array of real numbers"):
     """Turn `value` into a float64 array, or say why that is not possible.
 
     Parameters
     ----------
     value : array_like of real numbers, any shape
     name : str                  what to call it in the error
+    expected : str              what the error says it must be
 
     Returns
     -------
@@ -33,7 +34,7 @@ def as_real(value, name):
             raise TypeError("it holds text")
         return array.astype(float, copy=False)
     except (TypeError, ValueError) as reason:
-        raise ValueError(f"{name} must be an array of real numbers ({reason})") from None
+        raise ValueError(f"{name} must be {expected} ({reason})") from None
 
 
 def refuse_mask(value, name):
@@ -143,8 +144,24 @@ def check_alpha(alpha, size=None):
     return float(alpha) if alpha.ndim == 0 else alpha
 
 
+def check_number(value, name):
+    """Check one real number; returns it as float.
+
+    ValueError for text, NaN, an infinity, or an array, even of one element.
+    """
+    number = as_real(value, name, "one real number")
+    if number.ndim:
+        raise ValueError(f"{name} has shape {number.shape}, expected one number; give a float")
+    return float(check_finite(number, name))
+
+
 def check_positive(value, name):
-    """Check a positive parameter such as a noise variance or a kernel variance.
+    """Check a positive number such as a noise variance; returns it as float, or ValueError as `check_all_positive`."""
+    return float(check_all_positive(check_number(value, name), name))
+
+
+def check_all_positive(value, name):
+    """Check positive parameters, as many as there are.
 
     Parameters
     ----------
@@ -153,11 +170,11 @@ def check_positive(value, name):
 
     Returns
     -------
-    float for a scalar, else ndarray of float64
+    ndarray of float64
 
     Raises
     ------
-    ValueError                   not a number, not finite, zero or negative
+    ValueError                   not numbers, not finite, zero or negative
     """
     value = check_finite(as_real(value, name), name)
     if (value <= 0).any():
@@ -165,7 +182,7 @@ def check_positive(value, name):
             f"{name} = {value if value.ndim == 0 else value.tolist()} must be positive; "
             f"a parameter that has to be almost zero can be a small number such as 1e-8"
         )
-    return float(value) if value.ndim == 0 else value
+    return value
 
 
 def check_count(value, name):

@@ -9,7 +9,7 @@ import pytest
 
 from pepcore import exact, power_ep, training
 from pepcore.kernels import Matern52, SquaredExponential
-from pepcore.likelihoods import Probit
+from pepcore.likelihoods import Gaussian, Probit, StudentT
 
 ALPHAS = [0.0, 0.3, 1.0]
 
@@ -343,6 +343,27 @@ def test_noise_that_is_not_positive(call, noise):
     X, y, Z = problem()
     with pytest.raises(ValueError, match=r"noise .*(positive|NaN)"):
         call(X, y, Z, noise=noise)
+
+
+@pytest.mark.parametrize("call", [regression, exact_regression, fit])
+@pytest.mark.parametrize("noise", [[0.1], np.linspace(0.1, 0.5, 40)])
+def test_a_noise_for_every_datum_is_refused(call, noise):
+    X, y, Z = problem()
+    with pytest.raises(ValueError, match=r"noise has shape .*, expected one number"):
+        call(X, y, Z, noise=noise)
+
+
+@pytest.mark.parametrize("likelihood", [{"noise": [0.1, 0.2]}, {"degrees": [4.0]}, {"scale": np.ones(3)}])
+def test_likelihoods_with_arrays_of_parameters_are_refused(likelihood):
+    with pytest.raises(ValueError, match="expected one number"):
+        (Gaussian if "noise" in likelihood else StudentT)(**likelihood)
+
+
+@pytest.mark.parametrize("name", ["step", "tolerance"])
+def test_arrays_for_the_options_of_sweeps_are_refused(name):
+    X, y, Z = problem()
+    with pytest.raises(ValueError, match=f"{name} has shape .*, expected one number"):
+        exact_infer(X, y, Z, **{name: [0.5, 0.5]})
 
 
 @pytest.mark.parametrize("labels", [[0, 1], [0, 2], [1, 2], [-1, 0]])

@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from pepcore.validation import as_real, check_alpha, check_finite, check_inputs, check_positive, check_targets
+from pepcore.validation import (
+    as_real,
+    check_all_positive,
+    check_alpha,
+    check_finite,
+    check_inputs,
+    check_positive,
+    check_targets,
+)
 
 
 def test_right_input_passes_without_a_copy():
@@ -35,9 +43,11 @@ def test_right_input_passes_without_a_copy():
         (lambda: check_alpha([0.2, 0.1]), "expected a scalar"),
         (lambda: check_alpha([0.2, 0.1], 3), r"a scalar or shape \(3,\)"),
         (lambda: check_positive(0.0, "noise"), r"noise = 0\.0 must be positive"),
-        (lambda: check_positive([1.0, -2.0], "lengthscales"), r"lengthscales = \[1\.0, -2\.0\]"),
+        (lambda: check_all_positive([1.0, -2.0], "lengthscales"), r"lengthscales = \[1\.0, -2\.0\]"),
         (lambda: check_positive(np.inf, "noise"), "noise = inf"),
         (lambda: check_positive(None, "noise"), "noise"),
+        (lambda: check_positive("small", "noise"), "noise must be one real number"),
+        (lambda: check_positive([0.1], "noise"), r"noise has shape \(1,\), expected one number"),
         (lambda: check_finite(np.array(np.nan), "x"), "x = nan"),
         (lambda: as_real("abc", "y"), "y must be an array of real numbers"),
     ],
