@@ -17,7 +17,15 @@ from pepcore.decoupled_natural import ramp
 from pepcore.decoupled_parameters import PARAMETRISATIONS
 from pepcore.likelihoods import Gaussian, Likelihood
 from pepcore.threads import one_blas_thread
-from pepcore.validation import as_real, check_count, check_finite, check_inputs, check_positive, check_targets
+from pepcore.validation import (
+    as_real,
+    check_count,
+    check_finite,
+    check_inputs,
+    check_jitter,
+    check_positive,
+    check_targets,
+)
 
 LEARNABLE = ("kernel", "beta", "gamma", "likelihood")
 GAMMA_RULES = ("adam", "diagonal", "exact")
@@ -166,6 +174,7 @@ def infer(
     _check_settings(kernel, basis, natural, step, gamma_rule, rate, optimise)
     steps, batch = check_count(steps, "steps"), check_count(batch, "batch") if batch is not None else len(X)
     columns = check_count(columns, "columns") if columns is not None else None
+    jitter = check_jitter(jitter)
     kind, bases = PARAMETRISATIONS[basis], Bases.build(kernel, beta, gamma, jitter)
     parameters = _start(kind, bases, getattr(likelihood, "classes", None), start)
     learner = Learner(bases, parameters, X, y, likelihood, natural, gamma_rule, optimise, rate, jitter)

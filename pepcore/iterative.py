@@ -16,7 +16,7 @@ from pepcore.posterior import Posterior
 from pepcore.sites import ImproperCavityError, Sites, cavity, log1p_ratio, move, target
 from pepcore.sweeps import parallel, run_sweeps
 from pepcore.threads import one_blas_thread
-from pepcore.validation import as_real, check_alpha, check_finite, check_inputs, check_targets
+from pepcore.validation import as_real, check_alpha, check_finite, check_inputs, check_jitter, check_targets
 
 
 @one_blas_thread
@@ -71,8 +71,8 @@ def infer(
     Raises
     ------
     ValueError
-        For wrong shapes, NaN, a power outside [0, 1], targets the likelihood does not know, a step outside (0, 1], an
-        unknown method.
+        For wrong shapes, NaN, a power outside [0, 1], targets the likelihood does not know, an unknown method, options of
+        the sweeps that `pepcore.sweeps` refuses, a jitter outside [0, 1e-2].
     ImproperCavityError
         If the sites given to start from leave no proper cavity.
 
@@ -82,7 +82,7 @@ def infer(
     X = check_inputs(X, "X")
     Z = check_inputs(Z, "Z", columns=X.shape[1])
     y = likelihood.validate(check_targets(y, len(X)))
-    alpha = check_alpha(alpha, size=len(X))
+    alpha, jitter = check_alpha(alpha, size=len(X)), check_jitter(jitter)
     if method not in METHODS:
         raise ValueError(f"method = {method!r} is unknown; choose 'parallel', 'alternating' or 'sequential'")
     features = feature_map(kernel, Z, X, jitter, stream)

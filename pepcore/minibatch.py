@@ -13,7 +13,7 @@ from pepcore.posterior import Posterior
 from pepcore.sites import ImproperCavityError, Sites
 from pepcore.starts import choose_pseudo_inputs, default_kernel, spread_of
 from pepcore.threads import one_blas_thread
-from pepcore.validation import check_alpha, check_inputs, check_positive, check_targets
+from pepcore.validation import check_alpha, check_inputs, check_jitter, check_positive, check_targets
 
 ROUNDING = 1e-6  # by which the largest variance of v may exceed 1, that of the prior
 STREAM_ELEMENTS = 10**8  # the features of all data are kept for the last fit if they are fewer numbers, 0.8 GB
@@ -77,13 +77,13 @@ def fit_minibatch(
     ------
     ValueError
         For wrong shapes, NaN, targets the likelihood does not know, names in `optimise` that do not exist, a batch or a
-        number of epochs below 1, a step outside (0, 1], a negative rate.
+        number of epochs below 1, a step outside (0, 1], a negative rate, a jitter outside [0, 1e-2].
 
     Source: bui2017 section 3.9; :eq:`sc-minibatch`; Adam: kingma2015.
     """
     X = check_inputs(X, "X")
     y = likelihood.validate(check_targets(y, len(X)))
-    alpha = check_alpha(alpha)
+    alpha, jitter = check_alpha(alpha), check_jitter(jitter)
     _check_settings(optimise, batch, epochs, rate, step)
     rng = np.random.default_rng(seed)
     Z = (

@@ -29,7 +29,7 @@ from pepcore.posterior import Posterior
 from pepcore.sites import Sites
 from pepcore.sweeps import run_sweeps
 from pepcore.threads import one_blas_thread
-from pepcore.validation import check_inputs, check_targets, refuse_mask
+from pepcore.validation import check_inputs, check_jitter, check_targets, refuse_mask
 
 METHODS = ("ep", "sep", "gfitc", "vi")
 
@@ -135,7 +135,8 @@ def infer(
     ------
     ValueError
         For wrong shapes, NaN, labels that are not 0 ... C − 1, a power outside [0, 1], a noise that is not positive, an
-        unknown method, options that the method does not have, or alpha = 0 for factors that can be 0.
+        unknown method, options that the method does not have, or alpha = 0 for factors that can be 0, options of the sweeps
+        that `pepcore.sweeps` refuses, a jitter outside [0, 1e-2].
     ImproperCavityError
         If the sites given to start from leave no proper cavity.
 
@@ -145,7 +146,7 @@ def infer(
     kernels, Z, noise, C = check_model(kernels, Z, noise, classes, y, X.shape[1])
     y = check_labels(y, C)
     alpha = check_power(alpha, method)
-    epsilon = check_epsilon(epsilon, method, alpha)
+    epsilon, jitter = check_epsilon(epsilon, method, alpha), check_jitter(jitter)
     if groups is not None and method != "sep":
         raise ValueError(f'groups are for method = "sep"; got them with {method!r}')
     maps = ClassMaps.build(kernels, Z, C, X, jitter, stream)

@@ -19,7 +19,7 @@ from pepcore.posterior import Posterior
 from pepcore.sites import ImproperCavityError, Sites
 from pepcore.starts import spread_of
 from pepcore.threads import one_blas_thread
-from pepcore.validation import check_all_positive, check_count, check_inputs, check_targets
+from pepcore.validation import check_all_positive, check_count, check_inputs, check_jitter, check_targets
 
 TIED = ("sep", "vi")
 RECORD = 10  # for these the evidence is estimated in every tenth step: it costs two more factorisations
@@ -85,7 +85,7 @@ def fit_minibatch(
     Source: villacampa2017 sections 2.3.1 and 2.3.2; at alpha = 0 a natural-gradient step on the bound.
     """
     alpha = check_power(alpha, method)
-    epsilon = check_epsilon(epsilon, method, alpha)
+    epsilon, jitter = check_epsilon(epsilon, method, alpha), check_jitter(jitter)
     batches = _InMemory(data, batch, seed) if isinstance(data, tuple) else _Streamed(data, size, method)
     N, labels, columns = batches.size, batches.labels, np.shape(Z[0] if isinstance(Z, list | tuple) else Z)[-1]
     kernels, Z, noise, C = check_model(kernels, Z, noise, classes, labels, columns)

@@ -16,7 +16,7 @@ from pepcore.multiclass_steps import Adaptive, Parameters, climb, lbfgs
 from pepcore.sites import ImproperCavityError, Sites
 from pepcore.starts import choose_pseudo_inputs, spread_of
 from pepcore.threads import one_blas_thread
-from pepcore.validation import check_count, check_inputs, check_positive, check_targets
+from pepcore.validation import check_count, check_inputs, check_jitter, check_positive, check_targets
 
 UPDATES, OPTIMISERS = ("outer", "inner", "inner-exact", "joint"), ("lbfgs", "adaptive", "adam")
 
@@ -113,7 +113,7 @@ def fit(
     values, C = _start(kernels, X, y, M, noise, classes, Z, shared, seed)
     y = check_labels(y, C)
     alpha = check_power(alpha, method)
-    epsilon = check_epsilon(epsilon, method, alpha)
+    epsilon, jitter = check_epsilon(epsilon, method, alpha), check_jitter(jitter)
     step = check_step(step)
     iterations, rate = check_count(iterations, "iterations"), check_positive(rate, "rate")
     parameters = Parameters(tuple(optimise), spread_of(X))

@@ -22,7 +22,15 @@ from pepcore.likelihoods import Gaussian
 from pepcore.posterior import Posterior
 from pepcore.sites import Sites, log1p_ratio
 from pepcore.threads import one_blas_thread
-from pepcore.validation import as_real, check_alpha, check_inputs, check_positive, check_targets, refuse_mask
+from pepcore.validation import (
+    as_real,
+    check_alpha,
+    check_inputs,
+    check_jitter,
+    check_positive,
+    check_targets,
+    refuse_mask,
+)
 
 __all__ = ["infer", "regression"]
 
@@ -57,7 +65,8 @@ def regression(kernel, Z, X, y, noise=0.1, alpha=0.5, blocks=None, jitter=1e-6, 
     Raises
     ------
     ValueError
-        For wrong shapes, NaN, a power outside [0, 1], a noise that is not positive, blocks that are no partition.
+        For wrong shapes, NaN, a power outside [0, 1], a noise that is not positive, a jitter outside [0, 1e-2],
+        blocks that are no partition.
     NotPositiveDefiniteError
         If K_uu cannot be factorised even with a jitter of 1e-2.
 
@@ -67,7 +76,7 @@ def regression(kernel, Z, X, y, noise=0.1, alpha=0.5, blocks=None, jitter=1e-6, 
     X = check_inputs(X, "X")
     Z = check_inputs(Z, "Z", columns=X.shape[1])
     y = check_targets(y, len(X))
-    noise = check_positive(noise, "noise")
+    noise, jitter = check_positive(noise, "noise"), check_jitter(jitter)
     if blocks is None:
         alpha = check_alpha(alpha, size=len(X))
         features = feature_map(kernel, Z, X, jitter, stream)

@@ -6,6 +6,8 @@ writes to what it was given.  Nothing is coerced silently: a wrong shape is an e
 
 import numpy as np
 
+from pepcore.gaussian import MAX_JITTER
+
 
 def as_real(value, name, expected="an array of real numbers"):
     """Turn `value` into a float64 array, or say why that is not possible.
@@ -183,6 +185,16 @@ def check_all_positive(value, name):
             f"a parameter that has to be almost zero can be a small number such as 1e-8"
         )
     return value
+
+
+def check_jitter(jitter):
+    """Check a jitter relative to the kernel's variance; returns it as float, or ValueError outside [0, 1e-2]."""
+    jitter = check_number(jitter, "jitter")
+    if not 0 <= jitter <= MAX_JITTER:
+        raise ValueError(
+            f"jitter = {jitter} must be in [0, {MAX_JITTER}], a small part of the kernel's variance; 1e-6 suits most problems"
+        )
+    return jitter
 
 
 def check_count(value, name):

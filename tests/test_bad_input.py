@@ -7,7 +7,16 @@ for y ~ N(0, AᵀA + diag d), stack R = qr([A D^-½, I]ᵀ).
 import numpy as np
 import pytest
 
-from pepcore import exact, power_ep, training
+from pepcore import (
+    decoupled,
+    exact,
+    fixed_basis,
+    multiclass,
+    multiclass_minibatch,
+    multiclass_training,
+    power_ep,
+    training,
+)
 from pepcore.kernels import Matern52, SquaredExponential
 from pepcore.likelihoods import Gaussian, Probit, StudentT
 
@@ -364,6 +373,27 @@ def test_arrays_for_the_options_of_sweeps_are_refused(name):
     X, y, Z = problem()
     with pytest.raises(ValueError, match=f"{name} has shape .*, expected one number"):
         exact_infer(X, y, Z, **{name: [0.5, 0.5]})
+
+
+@pytest.mark.parametrize("jitter", [-1e-3, 0.1, np.inf, np.nan, "a", [1e-6]])
+@pytest.mark.parametrize(
+    "call",
+    [
+        *ALL,
+        lambda X, y, Z, **options: fixed_basis.infer(SquaredExponential(), Z, X, y, Gaussian(), **options),
+        lambda X, y, Z, **options: fixed_basis.nystrom(SquaredExponential(), Z, X, y, X, **options),
+        lambda X, y, Z, **options: power_ep.infer(SquaredExponential(), Z, X, y, Gaussian(), **options),
+        lambda X, y, Z, **options: training.fit_minibatch(None, X, y, Gaussian(), Z=Z, epochs=1, **options),
+        lambda X, y, Z, **options: multiclass.infer(SquaredExponential(), Z, X, y > 0, **options),
+        lambda X, y, Z, **options: multiclass_training.fit(None, X, y > 0, Z=Z, iterations=1, **options),
+        lambda X, y, Z, **options: multiclass_minibatch.fit_minibatch(SquaredExponential(), Z, (X, y > 0), **options),
+        lambda X, y, Z, **options: decoupled.infer(SquaredExponential(), Z, None, X, y, Gaussian(), steps=1, **options),
+    ],
+)
+def test_jitters_that_are_no_small_numbers(call, jitter):
+    X, y, Z = problem()
+    with pytest.raises(ValueError, match=r"jitter .*(in \[0, 0.01\]|NaN|number)"):
+        call(X, y, Z, jitter=jitter)
 
 
 @pytest.mark.parametrize("labels", [[0, 1], [0, 2], [1, 2], [-1, 0]])
