@@ -24,6 +24,7 @@ from pepcore.validation import (
     check_inputs,
     check_jitter,
     check_positive,
+    check_step,
     check_targets,
 )
 
@@ -171,10 +172,10 @@ def infer(
     y = likelihood.validate(check_targets(y, len(X)))
     beta = check_inputs(beta, "beta", columns=X.shape[1])
     gamma = _check_gamma(gamma, basis, X.shape[1])
-    _check_settings(kernel, basis, natural, step, gamma_rule, rate, optimise)
+    _check_settings(kernel, basis, natural, gamma_rule, optimise)
+    step, rate, jitter = check_step(step), check_positive(rate, "rate"), check_jitter(jitter)
     steps, batch = check_count(steps, "steps"), check_count(batch, "batch") if batch is not None else len(X)
     columns = check_count(columns, "columns") if columns is not None else None
-    jitter = check_jitter(jitter)
     kind, bases = PARAMETRISATIONS[basis], Bases.build(kernel, beta, gamma, jitter)
     parameters = _start(kind, bases, getattr(likelihood, "classes", None), start)
     learner = Learner(bases, parameters, X, y, likelihood, natural, gamma_rule, optimise, rate, jitter)
@@ -217,7 +218,7 @@ def _check_gamma(gamma, basis, columns):
     return check_inputs(gamma, "gamma", columns=columns)
 
 
-def _check_settings(kernel, basis, natural, step, gamma_rule, rate, optimise):
+def _check_settings(kernel, basis, natural, gamma_rule, optimise):
     if hasattr(kernel, "uf"):
         raise ValueError(
             "decoupled bases take points of f itself; give a plain kernel, not one for other pseudo-points"
@@ -228,9 +229,6 @@ def _check_settings(kernel, basis, natural, step, gamma_rule, rate, optimise):
         raise ValueError(f"gamma_rule = {gamma_rule!r} is unknown; choose one of {', '.join(map(repr, GAMMA_RULES))}")
     if basis == "hybrid" and natural and gamma_rule != "adam":
         raise ValueError('only the basis "orthogonal" has the other rules for gamma; give gamma_rule="adam"')
-    if check_positive(step, "step") > 1:
-        raise ValueError(f"step = {step} must be in (0, 1]; 1 solves a Gaussian likelihood at once, less damps")
-    check_positive(rate, "rate")
     unknown = [name for name in ([optimise] if isinstance(optimise, str) else optimise) if name not in LEARNABLE]
     if isinstance(optimise, str) or unknown:
         raise ValueError(f"optimise = {optimise!r} must be a tuple of names out of {', '.join(map(repr, LEARNABLE))}")

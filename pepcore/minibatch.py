@@ -13,7 +13,15 @@ from pepcore.posterior import Posterior
 from pepcore.sites import ImproperCavityError, Sites
 from pepcore.starts import choose_pseudo_inputs, default_kernel, spread_of
 from pepcore.threads import one_blas_thread
-from pepcore.validation import check_alpha, check_inputs, check_jitter, check_positive, check_targets
+from pepcore.validation import (
+    check_alpha,
+    check_count,
+    check_inputs,
+    check_jitter,
+    check_not_negative,
+    check_step,
+    check_targets,
+)
 
 ROUNDING = 1e-6  # by which the largest variance of v may exceed 1, that of the prior
 STREAM_ELEMENTS = 10**8  # the features of all data are kept for the last fit if they are fewer numbers, 0.8 GB
@@ -84,7 +92,14 @@ def fit_minibatch(
     X = check_inputs(X, "X")
     y = likelihood.validate(check_targets(y, len(X)))
     alpha, jitter = check_alpha(alpha), check_jitter(jitter)
-    _check_settings(optimise, batch, epochs, rate, step)
+    batch, epochs, max_sweeps = (
+        check_count(batch, "batch"),
+        check_count(epochs, "epochs"),
+        check_count(max_sweeps, "max_sweeps", least=0),
+    )
+    step = check_step(step)
+    rate = check_not_negative(rate, "rate", "0 moves the sites only, 0.02 suits most problems")
+    _check_names(optimise)
     rng = np.random.default_rng(seed)
     Z = (
         choose_pseudo_inputs(X, M, Z, seed=rng)
@@ -229,14 +244,7 @@ def _epochs(size, batch, epochs, rng, progress):
         yield np.array_split(rng.permutation(size), -(-size // batch))
 
 
-def _check_settings(optimise, batch, epochs, rate, step):
+def _check_names(optimise):
     unknown = set(optimise) - {"kernel", "Z", "likelihood"}
     if unknown:
         raise ValueError(f'optimise names "kernel", "Z" and "likelihood"; got {sorted(unknown)} as well.')
-    for name, value in {"batch": batch, "epochs": epochs}.items():
-        if not (isinstance(value, int | np.integer) and value >= 1):
-            raise ValueError(f"{name} = {value!r} must be a whole number, at least 1.")
-    if not (np.isfinite(rate) and rate >= 0):
-        raise ValueError(f"rate = {rate!r} must be at least 0; 0 moves the sites only, 0.02 suits most problems.")
-    if check_positive(step, "step") > 1:
-        raise ValueError(f"step = {step} must be in (0, 1]; 1 is undamped, smaller values damp oscillations.")

@@ -12,14 +12,22 @@ from pepcore import multiclass, multiclass_inference, multiclass_sep
 from pepcore.minibatch import Adam
 from pepcore.multiclass_factors import Joint, Pairwise
 from pepcore.multiclass_maps import ClassMaps, solve_posteriors
-from pepcore.multiclass_model import check_epsilon, check_labels, check_model, check_power, check_step
+from pepcore.multiclass_model import check_epsilon, check_labels, check_model, check_power
 from pepcore.multiclass_steps import Parameters
 from pepcore.multiclass_training import MulticlassModel
 from pepcore.posterior import Posterior
 from pepcore.sites import ImproperCavityError, Sites
 from pepcore.starts import spread_of
 from pepcore.threads import one_blas_thread
-from pepcore.validation import check_all_positive, check_count, check_inputs, check_jitter, check_targets
+from pepcore.validation import (
+    check_all_positive,
+    check_count,
+    check_inputs,
+    check_jitter,
+    check_not_negative,
+    check_step,
+    check_targets,
+)
 
 TIED = ("sep", "vi")
 RECORD = 10  # for these the evidence is estimated in every tenth step: it costs two more factorisations
@@ -111,12 +119,6 @@ def fit_minibatch(
     return learner.model(message)
 
 
-def _check_rate(rate):
-    if not (np.isfinite(rate) and rate >= 0):
-        raise ValueError(f"rate = {rate!r} must be at least 0; 0 moves the sites only, 0.01 suits most problems")
-    return rate
-
-
 class _InMemory:
     """Random batches of arrays, which may be mapped from a file: only the rows of a batch are read."""
 
@@ -157,7 +159,8 @@ class _Learner:
     def __init__(self, N, C, values, alpha, epsilon, method, parameters, rates, step, jitter):
         self.N, self.C, self.values, self.alpha, self.epsilon, self.method = N, C, values, alpha, epsilon, method
         self.parameters, self.step, self.jitter, self.history = parameters, step, jitter, []
-        self.rate = lambda steps: _check_rate(rates(steps))
+        advice = "0 moves the sites only, 0.01 suits most problems"
+        self.rate = lambda steps: check_not_negative(rates(steps), "rate", advice)
         self.adam = Adam(parameters.pack(values), self.rate(0)) if self.rate(0) and parameters.learn else None
 
     def maps(self, X, stream=False):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pepcore.validation import as_real, check_all_positive, check_alpha, check_count, check_inputs, check_positive
+from pepcore.validation import as_real, check_all_positive, check_alpha, check_count, check_inputs
 
 EPSILON = 1e-3  # the robust-max likelihood's usual probability of a wrong label
 
@@ -78,13 +78,6 @@ def check_epsilon(epsilon, method, alpha):
     if value == alpha == 0:
         raise ValueError("alpha = 0 needs epsilon > 0: a factor that can be 0 has no expected logarithm; give 0.001")
     return float(value)
-
-
-def check_step(step):
-    """A damped step in (0, 1], or ValueError."""
-    if check_positive(step, "step") > 1:
-        raise ValueError(f"step = {step} must be in (0, 1]; 1 is undamped, smaller values damp oscillations")
-    return float(step)
 
 
 def _is_table(Z):

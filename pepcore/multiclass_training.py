@@ -11,12 +11,12 @@ from pepcore.minibatch import Adam
 from pepcore.multiclass_bound import Bound, BoundParameters
 from pepcore.multiclass_factors import Joint, Pairwise
 from pepcore.multiclass_maps import ClassMaps
-from pepcore.multiclass_model import check_epsilon, check_labels, check_model, check_power, check_step
+from pepcore.multiclass_model import check_epsilon, check_labels, check_model, check_power
 from pepcore.multiclass_steps import Adaptive, Parameters, climb, lbfgs
 from pepcore.sites import ImproperCavityError, Sites
 from pepcore.starts import choose_pseudo_inputs, spread_of
 from pepcore.threads import one_blas_thread
-from pepcore.validation import check_count, check_inputs, check_jitter, check_positive, check_targets
+from pepcore.validation import check_count, check_inputs, check_jitter, check_positive, check_step, check_targets
 
 UPDATES, OPTIMISERS = ("outer", "inner", "inner-exact", "joint"), ("lbfgs", "adaptive", "adam")
 
@@ -116,6 +116,7 @@ def fit(
     epsilon, jitter = check_epsilon(epsilon, method, alpha), check_jitter(jitter)
     step = check_step(step)
     iterations, rate = check_count(iterations, "iterations"), check_positive(rate, "rate")
+    max_sweeps, tolerance = check_count(max_sweeps, "max_sweeps", least=0), check_positive(tolerance, "tolerance")
     parameters = Parameters(tuple(optimise), spread_of(X))
     options = {
         "alpha": alpha,

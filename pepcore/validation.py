@@ -187,6 +187,14 @@ def check_all_positive(value, name):
     return value
 
 
+def check_not_negative(value, name, advice):
+    """Check a number that may be 0; returns it as float, or ValueError with the advice if it is below."""
+    number = check_number(value, name)
+    if number < 0:
+        raise ValueError(f"{name} = {number} must be at least 0; {advice}")
+    return number
+
+
 def check_jitter(jitter):
     """Check a jitter relative to the kernel's variance; returns it as float, or ValueError outside [0, 1e-2]."""
     jitter = check_number(jitter, "jitter")
@@ -197,13 +205,22 @@ def check_jitter(jitter):
     return jitter
 
 
-def check_count(value, name):
+def check_step(step):
+    """Check the length of a damped step; returns it as float, or ValueError outside (0, 1]."""
+    step = check_positive(step, "step")
+    if step > 1:
+        raise ValueError(f"step = {step} must be in (0, 1]; 1 is undamped, smaller values damp oscillations")
+    return step
+
+
+def check_count(value, name, least=1):
     """Check a number of things, such as basis vectors or sweeps.
 
     Parameters
     ----------
-    value : int                 at least 1; a float that is whole will do
+    value : int                 at least `least`; a float that is whole will do
     name : str                  what to call it in the error
+    least : int
 
     Returns
     -------
@@ -211,11 +228,11 @@ def check_count(value, name):
 
     Raises
     ------
-    ValueError                  not one whole number, or below 1
+    ValueError                  not one whole number, or below `least`
     """
-    number = as_real(value, name)
-    if number.ndim or not np.isfinite(number) or number < 1 or number != np.floor(number):
-        raise ValueError(f"{name} = {value!r} must be a whole number, at least 1")
+    number = as_real(value, name, "a whole number")
+    if number.ndim or not np.isfinite(number) or number < least or number != np.floor(number):
+        raise ValueError(f"{name} = {value!r} must be a whole number, at least {least}")
     return int(number)
 
 

@@ -228,8 +228,41 @@ def fit(X, y, Z, **options):
     return training.fit(None, X, y, Z=Z, max_evaluations=5, **options)
 
 
+def sparse_infer(X, y, Z, **options):
+    return power_ep.infer(SquaredExponential(1.0, [1.0, 1.0]), Z, X, y, Gaussian(), **options)
+
+
+def fixed_basis_infer(X, y, Z, **options):
+    return fixed_basis.infer(SquaredExponential(1.0, [1.0, 1.0]), Z, X, y, Gaussian(), **options)
+
+
+def nystrom(X, y, Z, **options):
+    return fixed_basis.nystrom(SquaredExponential(1.0, [1.0, 1.0]), Z, X, y, X, **options)
+
+
+def fit_minibatch(X, y, Z, **options):
+    return training.fit_minibatch(None, X, y, Gaussian(), Z=Z, epochs=1, **options)
+
+
+def multiclass_infer(X, y, Z, **options):
+    return multiclass.infer(SquaredExponential(1.0, [1.0, 1.0]), Z, X, y > 0, **options)
+
+
+def multiclass_fit(X, y, Z, **options):
+    return multiclass_training.fit(None, X, y > 0, Z=Z, **{"iterations": 1, **options})
+
+
+def multiclass_fit_minibatch(X, y, Z, **options):
+    return multiclass_minibatch.fit_minibatch(SquaredExponential(1.0, [1.0, 1.0]), Z, (X, y > 0), **options)
+
+
+def decoupled_infer(X, y, Z, **options):
+    return decoupled.infer(SquaredExponential(1.0, [1.0, 1.0]), Z, None, X, y, Gaussian(), steps=1, **options)
+
+
 ALL = [regression, exact_regression, exact_infer, fit]
 SPARSE = [regression, fit]
+SWEEPING = [sparse_infer, fixed_basis_infer, multiclass_infer]
 
 
 def spoil(array, value):
@@ -378,22 +411,51 @@ def test_arrays_for_the_options_of_sweeps_are_refused(name):
 @pytest.mark.parametrize("jitter", [-1e-3, 0.1, np.inf, np.nan, "a", [1e-6]])
 @pytest.mark.parametrize(
     "call",
-    [
-        *ALL,
-        lambda X, y, Z, **options: fixed_basis.infer(SquaredExponential(), Z, X, y, Gaussian(), **options),
-        lambda X, y, Z, **options: fixed_basis.nystrom(SquaredExponential(), Z, X, y, X, **options),
-        lambda X, y, Z, **options: power_ep.infer(SquaredExponential(), Z, X, y, Gaussian(), **options),
-        lambda X, y, Z, **options: training.fit_minibatch(None, X, y, Gaussian(), Z=Z, epochs=1, **options),
-        lambda X, y, Z, **options: multiclass.infer(SquaredExponential(), Z, X, y > 0, **options),
-        lambda X, y, Z, **options: multiclass_training.fit(None, X, y > 0, Z=Z, iterations=1, **options),
-        lambda X, y, Z, **options: multiclass_minibatch.fit_minibatch(SquaredExponential(), Z, (X, y > 0), **options),
-        lambda X, y, Z, **options: decoupled.infer(SquaredExponential(), Z, None, X, y, Gaussian(), steps=1, **options),
-    ],
+    [*ALL, *SWEEPING, nystrom, fit_minibatch, multiclass_fit, multiclass_fit_minibatch, decoupled_infer],
 )
 def test_jitters_that_are_no_small_numbers(call, jitter):
     X, y, Z = problem()
     with pytest.raises(ValueError, match=r"jitter .*(in \[0, 0.01\]|NaN|number)"):
         call(X, y, Z, jitter=jitter)
+
+
+@pytest.mark.parametrize("max_sweeps", [-1, 2.5, np.nan, "many"])
+@pytest.mark.parametrize("call", [exact_infer, *SWEEPING])
+def test_numbers_of_sweeps_that_are_no_numbers(call, max_sweeps):
+    X, y, Z = problem()
+    with pytest.raises(ValueError, match=r"max_sweeps .*must be a whole number"):
+        call(X, y, Z, max_sweeps=max_sweeps)
+
+
+def has_begun(*_):
+    pytest.fail("it learns before it looks at its options")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"), [({"max_sweeps": -1}, "max_sweeps = -1 .* at least 0"), ({"tolerance": 0}, "tolerance = 0")]
+)
+def test_options_of_the_last_inference_are_refused_before_the_learning(options, message):
+    X, y, Z = problem()
+    with pytest.raises(ValueError, match=message):
+        multiclass_fit(X, y, Z, callback=has_begun, **options)
+    if "max_sweeps" in options:
+        with pytest.raises(ValueError, match=message):
+            fit_minibatch(X, y, Z, at_step=has_begun, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"max_evaluations": -1}, "max_evaluations = -1 must be a whole number"),
+        ({"tolerance": -1e-9}, "tolerance = -1e-09 must be at least 0"),
+        ({"tolerance": np.nan}, "tolerance = nan"),
+    ],
+)
+def test_options_of_the_optimiser_are_checked(options, message):
+    X, y, Z = problem()
+    assert np.isfinite(training.fit(None, X, y, Z=Z, max_evaluations=5.0, tolerance=0).fit.log_evidence)
+    with pytest.raises(ValueError, match=message):
+        training.fit(None, X, y, Z=Z, **options)
 
 
 @pytest.mark.parametrize("labels", [[0, 1], [0, 2], [1, 2], [-1, 0]])

@@ -7,9 +7,12 @@ from pepcore.validation import (
     as_real,
     check_all_positive,
     check_alpha,
+    check_count,
     check_finite,
     check_inputs,
+    check_not_negative,
     check_positive,
+    check_step,
     check_targets,
 )
 
@@ -48,6 +51,10 @@ def test_right_input_passes_without_a_copy():
         (lambda: check_positive(None, "noise"), "noise"),
         (lambda: check_positive("small", "noise"), "noise must be one real number"),
         (lambda: check_positive([0.1], "noise"), r"noise has shape \(1,\), expected one number"),
+        (lambda: check_step(1.5), r"step = 1\.5 must be in \(0, 1\]"),
+        (lambda: check_not_negative(-1, "rate", "0 holds still"), r"rate = -1\.0 must be at least 0; 0 holds still"),
+        (lambda: check_count(-1, "max_sweeps", least=0), "max_sweeps = -1 must be a whole number, at least 0"),
+        (lambda: check_count("ten", "batch"), "batch must be a whole number"),
         (lambda: check_finite(np.array(np.nan), "x"), "x = nan"),
         (lambda: as_real("abc", "y"), "y must be an array of real numbers"),
     ],
@@ -62,3 +69,10 @@ def test_scalars_come_back_as_floats():
     assert isinstance(check_alpha(np.float32(0.5)), float)
     np.testing.assert_array_equal(check_alpha([0, 0.5, 1], 3), [0.0, 0.5, 1.0])
     assert isinstance(check_positive(np.array(2), "noise"), float)
+
+
+@pytest.mark.parametrize("value", [3, 3.0, np.int64(3), np.uint8(3), np.float32(3), np.array(3)])
+def test_whole_numbers_of_every_kind_come_back_as_int(value):
+    assert type(check_count(value, "M")) is int
+    assert check_count(value, "M") == 3
+    assert check_count(value - value, "M", least=0) == 0
