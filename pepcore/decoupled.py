@@ -23,6 +23,7 @@ from pepcore.validation import (
     check_finite,
     check_inputs,
     check_jitter,
+    check_names,
     check_positive,
     check_step,
     check_targets,
@@ -172,7 +173,8 @@ def infer(
     y = likelihood.validate(check_targets(y, len(X)))
     beta = check_inputs(beta, "beta", columns=X.shape[1])
     gamma = _check_gamma(gamma, basis, X.shape[1])
-    _check_settings(kernel, basis, natural, gamma_rule, optimise)
+    _check_settings(kernel, basis, natural, gamma_rule)
+    optimise = check_names(optimise, LEARNABLE)
     step, rate, jitter = check_step(step), check_positive(rate, "rate"), check_jitter(jitter)
     steps, batch = check_count(steps, "steps"), check_count(batch, "batch") if batch is not None else len(X)
     columns = check_count(columns, "columns") if columns is not None else None
@@ -218,7 +220,7 @@ def _check_gamma(gamma, basis, columns):
     return check_inputs(gamma, "gamma", columns=columns)
 
 
-def _check_settings(kernel, basis, natural, gamma_rule, optimise):
+def _check_settings(kernel, basis, natural, gamma_rule):
     if hasattr(kernel, "uf"):
         raise ValueError(
             "decoupled bases take points of f itself; give a plain kernel, not one for other pseudo-points"
@@ -229,9 +231,6 @@ def _check_settings(kernel, basis, natural, gamma_rule, optimise):
         raise ValueError(f"gamma_rule = {gamma_rule!r} is unknown; choose one of {', '.join(map(repr, GAMMA_RULES))}")
     if basis == "hybrid" and natural and gamma_rule != "adam":
         raise ValueError('only the basis "orthogonal" has the other rules for gamma; give gamma_rule="adam"')
-    unknown = [name for name in ([optimise] if isinstance(optimise, str) else optimise) if name not in LEARNABLE]
-    if isinstance(optimise, str) or unknown:
-        raise ValueError(f"optimise = {optimise!r} must be a tuple of names out of {', '.join(map(repr, LEARNABLE))}")
 
 
 def _start(kind, bases, classes, start):

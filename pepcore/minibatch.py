@@ -18,6 +18,7 @@ from pepcore.validation import (
     check_count,
     check_inputs,
     check_jitter,
+    check_names,
     check_not_negative,
     check_step,
     check_targets,
@@ -84,8 +85,9 @@ def fit_minibatch(
     Raises
     ------
     ValueError
-        For wrong shapes, NaN, targets the likelihood does not know, names in `optimise` that do not exist, a batch or a
-        number of epochs below 1, a step outside (0, 1], a negative rate, a jitter outside [0, 1e-2].
+        For wrong shapes, NaN, targets the likelihood does not know, names in `optimise` that do not exist or have no
+        parameters, a batch or a number of epochs below 1, a step outside (0, 1], a negative rate, a jitter outside
+        [0, 1e-2].
 
     Source: bui2017 section 3.9; :eq:`sc-minibatch`; Adam: kingma2015.
     """
@@ -99,7 +101,7 @@ def fit_minibatch(
     )
     step = check_step(step)
     rate = check_not_negative(rate, "rate", "0 moves the sites only, 0.02 suits most problems")
-    _check_names(optimise)
+    optimise = check_names(optimise, ("kernel", "Z", "likelihood"))
     rng = np.random.default_rng(seed)
     Z = (
         choose_pseudo_inputs(X, M, Z, seed=rng)
@@ -242,9 +244,3 @@ def _epochs(size, batch, epochs, rng, progress):
         numbers = tqdm(numbers, unit=" epochs")
     for _ in numbers:
         yield np.array_split(rng.permutation(size), -(-size // batch))
-
-
-def _check_names(optimise):
-    unknown = set(optimise) - {"kernel", "Z", "likelihood"}
-    if unknown:
-        raise ValueError(f'optimise names "kernel", "Z" and "likelihood"; got {sorted(unknown)} as well.')

@@ -16,9 +16,18 @@ from pepcore.multiclass_steps import Adaptive, Parameters, climb, lbfgs
 from pepcore.sites import ImproperCavityError, Sites
 from pepcore.starts import choose_pseudo_inputs, spread_of
 from pepcore.threads import one_blas_thread
-from pepcore.validation import check_count, check_inputs, check_jitter, check_positive, check_step, check_targets
+from pepcore.validation import (
+    check_count,
+    check_inputs,
+    check_jitter,
+    check_names,
+    check_positive,
+    check_step,
+    check_targets,
+)
 
 UPDATES, OPTIMISERS = ("outer", "inner", "inner-exact", "joint"), ("lbfgs", "adaptive", "adam")
+LEARNABLE = ("kernels", "Z", "noise")
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +118,10 @@ def fit(
     Source: villacampa2017 section 2.3 and appendix G.
     """
     X, y = check_inputs(X, "X"), check_targets(y, len(X))
-    _check_choices(method, update, optimiser, optimise)
+    _check_choices(method, update, optimiser)
+    optimise = check_names(optimise, LEARNABLE)
+    if not optimise:
+        raise ValueError(f"optimise = () leaves nothing to learn; name some of {LEARNABLE}, or call multiclass.infer")
     values, C = _start(kernels, X, y, M, noise, classes, Z, shared, seed)
     y = check_labels(y, C)
     alpha = check_power(alpha, method)
@@ -117,7 +129,7 @@ def fit(
     step = check_step(step)
     iterations, rate = check_count(iterations, "iterations"), check_positive(rate, "rate")
     max_sweeps, tolerance = check_count(max_sweeps, "max_sweeps", least=0), check_positive(tolerance, "tolerance")
-    parameters = Parameters(tuple(optimise), spread_of(X))
+    parameters = Parameters(optimise, spread_of(X))
     options = {
         "alpha": alpha,
         "method": method,
@@ -128,7 +140,7 @@ def fit(
         "tolerance": tolerance,
     }
     if update == "joint":
-        parameters, objective = BoundParameters(tuple(optimise), spread_of(X)), Bound(X, y, C, epsilon, jitter)
+        parameters, objective = BoundParameters(optimise, spread_of(X)), Bound(X, y, C, epsilon, jitter)
         values = objective.start(values)
     elif update == "outer":
         objective = _Outer(X, y, options)
@@ -227,7 +239,7 @@ def _start(kernels, X, y, M, noise, classes, Z, shared, seed):
     return {"kernels": kernels, "Z": Z, "noise": noise}, C
 
 
-def _check_choices(method, update, optimiser, optimise):
+def _check_choices(method, update, optimiser):
     for name, value, known in (("update", update, UPDATES), ("optimiser", optimiser, OPTIMISERS)):
         if value not in known:
             raise ValueError(f"{name} = {value!r} is unknown; choose one of {', '.join(map(repr, known))}")
@@ -241,6 +253,3 @@ def _check_choices(method, update, optimiser, optimise):
         raise ValueError(
             'for method = "sep" the inner gradient is already that with the sites held still; give update = "inner"'
         )
-    unknown = set(optimise) - {"kernels", "Z", "noise"}
-    if unknown or not optimise:
-        raise ValueError(f'optimise names some of "kernels", "Z" and "noise"; got {sorted(optimise)}')

@@ -12,7 +12,7 @@ from pepcore.minibatch import fit_minibatch
 from pepcore.parameters import Coordinates
 from pepcore.sites import ImproperCavityError
 from pepcore.starts import choose_pseudo_inputs, default_kernel, spread_of, variance_of
-from pepcore.validation import check_count, check_inputs, check_not_negative, check_positive, check_targets
+from pepcore.validation import check_count, check_inputs, check_names, check_not_negative, check_positive, check_targets
 
 __all__ = ["Model", "choose_pseudo_inputs", "default_kernel", "fit", "fit_minibatch"]
 
@@ -73,14 +73,14 @@ def fit(
     Raises
     ------
     ValueError
-        For wrong shapes, NaN, names in `optimise` that do not exist, or more pseudo-inputs than distinct rows of X.
+        For wrong shapes, NaN, names in `optimise` that do not exist or leave nothing to learn, more pseudo-inputs than
+        distinct rows of X, or settings out of range.
     """
     X = check_inputs(X, "X")
     y = check_targets(y, len(X))
     accepted = inspect.signature(method).parameters
-    unknown = set(optimise) - {"kernel", "noise", "Z", "likelihood"}
-    if unknown:
-        raise ValueError(f'optimise names "kernel", "noise", "Z" and "likelihood"; got {sorted(unknown)} as well.')
+    optimise = check_names(optimise, ("kernel", "noise", "Z", "likelihood"))
+    restarts = check_count(restarts, "restarts")
     max_evaluations = check_count(max_evaluations, "max_evaluations", least=0)
     tolerance = check_not_negative(tolerance, "tolerance", "0 goes on until the evidence no longer rises, 1e-9 is usual")
     rng = np.random.default_rng(seed)

@@ -258,6 +258,18 @@ def check_fraction(value, name):
     return float(number)
 
 
+def check_names(names, known, name="optimise"):
+    """Check a choice among known names; returns it as a tuple, or ValueError for one name alone or names unknown."""
+    choices = ", ".join(map(repr, known))
+    if isinstance(names, str) or not np.iterable(names):
+        raise ValueError(f"{name} = {names!r} must be a tuple of names out of {choices}, such as ({known[0]!r},)")
+    names = tuple(names)
+    unknown = [one for one in names if one not in known]
+    if unknown:
+        raise ValueError(f"{name} is a tuple of names out of {choices}; got {unknown} as well")
+    return names
+
+
 def check_order(order, size, name="order"):
     """Check an order in which to take `size` things.
 

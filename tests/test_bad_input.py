@@ -472,6 +472,37 @@ def test_kernel_parameters_that_are_not_positive(parameters):
         SquaredExponential(**parameters)
 
 
+@pytest.mark.parametrize("M", [-1, 0, 2.5, "many", [4]])
+@pytest.mark.parametrize("call", [fit, fit_minibatch, multiclass_fit])
+def test_numbers_of_pseudo_inputs_that_are_no_numbers(call, M):
+    X, y, _ = problem()
+    with pytest.raises(ValueError, match=r"M .*must be a whole number"):
+        call(X, y, "kmeans", M=M)
+
+
+@pytest.mark.parametrize("restarts", [0, 1.5])
+def test_numbers_of_restarts_that_are_no_numbers(restarts):
+    with pytest.raises(ValueError, match=f"restarts = {restarts} must be a whole number, at least 1"):
+        fit(*problem(), restarts=restarts)
+
+
+@pytest.mark.parametrize("call", [fit, fit_minibatch, multiclass_fit])
+def test_a_name_alone_is_no_tuple_of_names(call):
+    with pytest.raises(ValueError, match=r"optimise = 'noise' must be a tuple of names out of 'kernel"):
+        call(*problem(), optimise="noise")
+
+
+@pytest.mark.parametrize("optimise", [(), ("likelihood",)])
+def test_nothing_to_learn_is_an_error_that_says_so(optimise):
+    X, y, Z = problem()
+    labels = np.where(y > 0, 1.0, -1.0)
+    with pytest.raises(ValueError, match=r"nothing is left to learn: .*name more"):
+        fit(X, labels, Z, method=power_ep.infer, likelihood=Probit(), optimise=optimise)
+    if optimise:  # without names learning on batches moves the sites alone
+        with pytest.raises(ValueError, match="nothing is left to learn"):
+            training.fit_minibatch(None, X, labels, Probit(), Z=Z, optimise=optimise)
+
+
 def test_more_pseudo_inputs_than_distinct_rows():
     X, y, _ = problem(N=10)
     with pytest.raises(ValueError, match="M = 30 pseudo-inputs were asked for, but X has 10 distinct rows"):
