@@ -227,16 +227,16 @@ class _Inner:
 
 def _start(kernels, X, y, M, noise, classes, Z, shared, seed):
     """The values to start from, and C."""
-    if classes is None:
-        given = [len(part) for part in (kernels, Z) if isinstance(part, list | tuple)]
-        classes = max([*given, int(y.max()) + 1])
-    copies = 1 if shared else check_count(classes, "classes")
-    if kernels is None:
-        kernels = [SquaredExponential(1.0, spread_of(X) * np.sqrt(X.shape[1]))] * copies
-    if isinstance(Z, str):
-        Z = [choose_pseudo_inputs(X, M, Z, seed=seed)] * copies
+    chosen = {"kernels": kernels is None, "Z": isinstance(Z, str)}
+    if chosen["kernels"]:
+        kernels = SquaredExponential(1.0, spread_of(X) * np.sqrt(X.shape[1]))
+    if chosen["Z"]:
+        Z = choose_pseudo_inputs(X, M, Z, seed=seed)
     kernels, Z, noise, C = check_model(kernels, Z, noise, classes, y, X.shape[1])
-    return {"kernels": kernels, "Z": Z, "noise": noise}, C
+    values = {"kernels": kernels, "Z": Z, "noise": noise}
+    if not shared:  # what nobody gave starts alike in every class
+        values |= {name: values[name] * C for name in chosen if chosen[name]}
+    return values, C
 
 
 def _check_choices(method, update, optimiser):

@@ -227,6 +227,23 @@ def test_a_rate_that_falls_to_nothing_stops_the_learning():
     assert not np.array_equal(seen[0], seen[1]) and np.array_equal(seen[1], seen[2])
 
 
+@pytest.mark.parametrize("given", ["block", "noises"])
+def test_training_counts_the_classes_as_inference_does(given):
+    _, Z, X, y, _ = problem()
+    y = np.minimum(y, 1)  # the third class has no datum
+    options = {"block": {"Z": np.stack(Z)}, "noises": {"noise": [0.1, 0.2, 0.3]}}
+    arguments = {"noise": 0.1, "Z": Z[0]} | options[given]
+    expected = multiclass.infer(SquaredExponential(), X=X, y=y, max_sweeps=20, tolerance=1e-2, **arguments)
+    model = fit(None, X, y, iterations=2, tolerance=1e-2, **arguments)
+    assert model.predict(X[:2]).shape == expected.predict(X[:2]).shape == (2, 3)
+    assert np.shape(model.Z) == np.shape(arguments["Z"])
+
+
+def test_a_table_of_pseudo_inputs_tells_no_number_of_classes():
+    _, Z, X, y, noise = problem()
+    assert fit(None, X, y, Z=Z[0].tolist(), noise=noise, iterations=2).predict(X[:2]).shape == (2, 3)
+
+
 # --- bad input -------------------------------------------------------------------------------------------------------
 
 
