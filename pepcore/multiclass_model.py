@@ -17,16 +17,20 @@ def check_model(kernels, Z, noise, classes, y, columns):
     noise : float or (C,), > 0
     classes : int or None
     y : (N,) labels, which give C where nothing else does; None if they are not known yet
-    columns : int, D
+    columns : int, D; None if it is not known yet, then Z tells it
 
     Raises
     ------
     ValueError
         For fewer than two classes, a number of kernels, arrays Z or noises other than 1 or C, or what `check_inputs` finds.
     """
+    if isinstance(Z, str):
+        raise ValueError(f"Z = {Z!r} must be an array (M, D), or C of them; training.choose_pseudo_inputs(X, M) makes one")
     kernels = tuple(kernels) if isinstance(kernels, list | tuple) else (kernels,)
     shared = (not isinstance(Z, list | tuple) and np.ndim(Z) <= 2) or _is_table(Z)
     Z = (Z,) if shared else tuple(Z)
+    if columns is None and Z:
+        columns = check_inputs(Z[0], "Z" if shared else "Z[0]").shape[1]
     Z = tuple(check_inputs(points, "Z" if shared else f"Z[{c}]", columns=columns) for c, points in enumerate(Z))
     noise = np.atleast_1d(check_all_positive(noise, "noise"))
     sizes = {"kernels": len(kernels), "Z": len(Z), "noise": len(noise)}

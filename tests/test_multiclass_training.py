@@ -1,6 +1,7 @@
 """Learning with many classes: every update and optimiser climbs, batches end where full inference does, bad input is told."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from test_multiclass import problem
 
@@ -194,6 +195,16 @@ def test_arrays_mapped_from_a_file_and_blocks_give_what_arrays_give(tmp_path):
     assert np.array_equal(streamed.noise, generated.noise)
 
 
+def test_lists_and_tables_are_learnt_from_as_arrays_are():
+    kernels, Z, X, y, noise = problem()
+    settings = {"noise": noise, "batch": 8, "epochs": 2.0}
+    expected = fit_minibatch(kernels, Z, (X, y), **settings)
+    for data in ((X.tolist(), y.tolist()), (pd.DataFrame(X), pd.Series(y, index=np.arange(len(y))[::-1]))):
+        found = fit_minibatch(kernels, [points.tolist() for points in Z], data, **settings)
+        assert np.array_equal(found.noise, expected.noise)
+    assert found.message == "2 epochs"
+
+
 def test_the_memory_of_stochastic_ep_does_not_grow_with_the_data():
     import tracemalloc
 
@@ -279,11 +290,28 @@ def test_bad_settings_of_training_get_a_clear_error(change, message):
     ({"batch": 0}, "batch"),
     ({"epochs": 0}, "epochs"),
     ({"method": "none"}, "unknown"),
+    ({"optimise": ("kernel", "Z")}, r"got \['kernel'\] as well"),
+    ({"optimise": "Z"}, r"such as \('kernels',\)"),
+    ({"data": ((np.zeros((2, 2)), np.zeros(2)),) * 3, "size": 6}, "tuple of 3"),
+    ({"data": (np.zeros((4, 2)), [0, 1, 2, np.nan])}, "y holds 1 value.* NaN"),
+    ({"data": (np.zeros((4, 2)), ["0", "1", "2", "0"])}, "y must be an array of real numbers"),
+    ({"data": (np.zeros((4, 3)), np.zeros(4))}, r"Z\[0\] has 2 column\(s\), expected 3"),
+    ({"Z": "kmeans"}, r"Z = 'kmeans' must be an array.*choose_pseudo_inputs"),
+    ({"data": [], "size": 4}, "data gave no batches"),
+    ({"data": iter([(np.zeros((2, 2)), np.zeros(2))]), "size": 2, "epochs": 3}, "gives its batches once, but epochs = 3"),
+    ({"data": [(np.zeros((40, 2)), np.zeros(40))], "size": 4}, "batch 1 has 40 rows, but size = 4"),
 ])
 def test_bad_settings_of_batches_get_a_clear_error(change, message):
     kernels, Z, X, y, noise = problem()
     with pytest.raises(ValueError, match=message):
         fit_minibatch(**({"kernels": kernels, "Z": Z, "data": (X, y), "noise": noise} | change))
+
+
+def test_labels_of_another_class_are_refused_before_the_learning():
+    kernels, Z, X, y, noise = problem()
+    y[-1] = 3
+    with pytest.raises(ValueError, match="y holds 3"):
+        fit_minibatch(kernels, Z, (X, y), noise=noise, batch=1, callback=lambda _: pytest.fail("it learns"))
 
 
 def test_blocks_without_a_number_of_classes_are_an_error():
