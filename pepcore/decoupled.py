@@ -245,10 +245,17 @@ def _start(kind, bases, classes, start):
 
 
 def _check_start(start, kind, bases):
+    """A copy of the parameters `start` with arrays of float64."""
     if not isinstance(start, kind):
         raise ValueError(f"start is a {type(start).__name__}, but this basis needs a {kind.__name__}")
+    checked = {}
     for name, expected in vars(kind.prior(bases)).items():
         value = check_finite(as_real(getattr(start, name), f"start.{name}"), f"start.{name}")
         if value.shape != expected.shape:
             raise ValueError(f"start.{name} has shape {value.shape}, expected {expected.shape} for these points")
-    return start
+        if value.ndim == 2 and np.triu(value, 1).any():  # what stands there would not be read
+            raise ValueError(
+                f"start.{name} has numbers above its diagonal, expected a lower triangle as np.linalg.cholesky makes it"
+            )
+        checked[name] = value.copy()
+    return kind(**checked)

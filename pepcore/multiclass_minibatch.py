@@ -13,7 +13,7 @@ from pepcore.minibatch import Adam
 from pepcore.multiclass_batches import InMemory, Streamed
 from pepcore.multiclass_factors import Joint, Pairwise
 from pepcore.multiclass_maps import ClassMaps, solve_posteriors
-from pepcore.multiclass_model import check_epsilon, check_labels, check_model, check_power
+from pepcore.multiclass_model import check_epsilon, check_labels, check_model, check_power, check_tied_sites
 from pepcore.multiclass_steps import Parameters
 from pepcore.multiclass_training import LEARNABLE, MulticlassModel
 from pepcore.posterior import Posterior
@@ -27,6 +27,7 @@ from pepcore.validation import (
     check_jitter,
     check_names,
     check_not_negative,
+    check_sites,
     check_step,
     check_targets,
 )
@@ -180,14 +181,7 @@ class _Tied(_Learner):
 
     def resume(self, sites):
         """Go on from sums that stand for all data already."""
-        expected = [[part.shape for part in self.sites.precisions[0]]]
-        shapes = [[part.shape for part in group] for group in getattr(sites, "precisions", [])]
-        if shapes != expected:
-            raise ValueError(
-                f"sites for {self.method!r} must be TiedSites of one group with precisions {expected}, such as those of "
-                f"'sep' or of learning on batches with the same Z; got {type(sites).__name__} with {shapes}"
-            )
-        self.sites, self.whole = sites, True
+        self.sites, self.whole = check_tied_sites(sites, self.sites, self.method), True
 
     def begin_epoch(self, batches):
         pass
@@ -229,14 +223,8 @@ class _PerDatum(_Learner):
 
     def resume(self, sites):
         """Go on from sites of every datum."""
-        expected = (self.C, self.N) if self.method == "gfitc" else (2, self.C - 1, self.N)
-        found = np.shape(getattr(sites, "tau", None))
-        if found != expected:
-            raise ValueError(
-                f"sites for {self.method!r} must be Sites of shape {expected}, such as those of the same method for the "
-                f"same data; got {type(sites).__name__} of shape {found}"
-            )
-        self.sites = Sites(sites.tau.copy(), sites.nu.copy())
+        shape = (self.C, self.N) if self.method == "gfitc" else (2, self.C - 1, self.N)
+        self.sites = check_sites(sites, shape, f"sites for {self.method!r}")
 
     def begin_epoch(self, batches):
         self.data, self.all_factors = batches, self.factors(check_labels(batches.labels, self.C))

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from pepcore.validation import as_real, check_all_positive, check_alpha, check_count, check_inputs
+from pepcore.multiclass_sep import TiedSites
+from pepcore.validation import as_real, check_all_positive, check_alpha, check_count, check_finite, check_inputs
 
 EPSILON = 1e-3  # the robust-max likelihood's usual probability of a wrong label
 
@@ -82,6 +83,20 @@ def check_epsilon(epsilon, method, alpha):
     if value == alpha == 0:
         raise ValueError("alpha = 0 needs epsilon > 0: a factor that can be 0 has no expected logarithm; give 0.001")
     return float(value)
+
+
+def check_tied_sites(sites, like, method):
+    """A copy of TiedSites to start from; ValueError if they are of another kind or shape than `like`, or not finite."""
+    shapes = lambda parts: [[np.shape(part) for part in group] for group in parts]
+    found = [shapes(parts) for parts in sites] if isinstance(sites, TiedSites) else type(sites).__name__
+    if found != [shapes(parts) for parts in like]:
+        raise ValueError(
+            f"sites for {method!r} must be TiedSites with precisions and shifts of the shapes {[shapes(p) for p in like]}, such "
+            f"as those of 'sep', or of learning on batches, with the same Z and groups; got {found}"
+        )
+    check = lambda part, name: check_finite(as_real(part, name), name).copy()
+    names = ("sites.precisions", "sites.shifts")
+    return TiedSites(*([[check(part, name) for part in group] for group in parts] for name, parts in zip(names, sites)))
 
 
 def _is_table(Z):

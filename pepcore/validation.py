@@ -7,6 +7,7 @@ writes to what it was given.  Nothing is coerced silently: a wrong shape is an e
 import numpy as np
 
 from pepcore.gaussian import MAX_JITTER
+from pepcore.sites import Sites
 
 
 def as_real(value, name, expected="an array of real numbers"):
@@ -296,3 +297,14 @@ def check_order(order, size, name="order"):
             "numpy's Generator.permutation makes such an order"
         )
     return order.astype(int)
+
+
+def check_sites(sites, shape, name="sites"):
+    """Check Sites to start from; returns a copy, or ValueError for another kind or shape, or values that are not finite."""
+    expected = f"{name} must be Sites of shape {shape}, the last axis one for each row of X, as a fit of this kind holds them"
+    if not isinstance(sites, Sites):
+        raise ValueError(f"{expected}; got {type(sites).__name__}")
+    tau, nu = (as_real(value, f"{name}.{key}").copy() for key, value in vars(sites).items())
+    if tau.shape != shape or nu.shape != shape:
+        raise ValueError(f"{expected}; got Sites of shapes {tau.shape} and {nu.shape}")
+    return Sites(check_finite(tau, "sites.tau"), check_finite(nu, "sites.nu"))
