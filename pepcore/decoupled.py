@@ -171,7 +171,7 @@ def infer(
     """
     X = check_inputs(X, "X")
     y = likelihood.validate(check_targets(y, len(X)))
-    beta = check_inputs(beta, "beta", columns=X.shape[1])
+    beta = check_inputs(beta, "beta", columns=X.shape[1], copy=True)
     gamma = _check_gamma(gamma, basis, X.shape[1])
     _check_settings(kernel, basis, natural, gamma_rule)
     optimise = check_names(optimise, LEARNABLE)
@@ -217,7 +217,7 @@ def _check_gamma(gamma, basis, columns):
         return np.zeros((0, columns))
     if basis == "coupled":
         raise ValueError('the basis "coupled" has no gamma; give gamma=None, or basis="orthogonal"')
-    return check_inputs(gamma, "gamma", columns=columns)
+    return check_inputs(gamma, "gamma", columns=columns, copy=True)
 
 
 def _check_settings(kernel, basis, natural, gamma_rule):

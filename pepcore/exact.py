@@ -46,7 +46,7 @@ def regression(kernel, X, y, noise=0.1, jitter=1e-10):
 
     Source: rasmussen2006 algorithm 2.1 and eq. (5.9); :eq:`gp-evidence`, :eq:`gp-evidence-gradient`, :eq:`gp-predict`.
     """
-    X = check_inputs(X)
+    X = check_inputs(X, copy=True)
     y = check_targets(y, len(X))
     noise, jitter = check_positive(noise, "noise"), check_jitter(jitter)
     covariance = kernel(X)
@@ -106,7 +106,7 @@ def infer(
     Source: rasmussen2006 algorithms 3.5 and 3.6, section 5.5.2 for the gradient; bui2017 section 3.3;
     :eq:`ep-posterior`, :eq:`ep-evidence`, :eq:`ep-gradient`, :eq:`pep-energy`.
     """
-    X = check_inputs(X)
+    X = check_inputs(X, copy=True)
     y = likelihood.validate(check_targets(y, len(X)))
     alpha, jitter = check_alpha(alpha, size=len(X)), check_jitter(jitter)
     if method not in ("parallel", "sequential"):

@@ -51,7 +51,7 @@ def infer(kernel, Z, X, y, likelihood, rho=1.0, step=1.0, tolerance=1e-8, max_sw
     Source: csato2002 sections 4.4 and 4.5; :eq:`cs-rho`, :eq:`cs-fine`.
     """
     X = check_inputs(X)
-    Z = check_inputs(Z, "Z", columns=X.shape[1])
+    Z = check_inputs(Z, "Z", columns=X.shape[1], copy=True)
     y = likelihood.validate(check_targets(y, len(X)))
     features = feature_map(kernel, Z, X, check_jitter(jitter))
     evaluate = partial(_evaluate, features.A, features.h, y, likelihood, check_fraction(rho, "rho"))

@@ -62,7 +62,8 @@ def infer(
     jitter : float
         Added to the diagonal of K_uu, relative to the kernel's variance; tenfold after a failed factorisation.
     stream : bool
-        Recompute the features in each sweep in place of storing them: memory O(M² + N) in place of O(NM).
+        Recompute the features in each sweep in place of storing them: memory O(M² + N), beside a copy of X, in place
+        of O(NM).
 
     Returns
     -------
@@ -79,9 +80,9 @@ def infer(
     Source: bui2017 sections 3.3 and 3.5, appendices D to G; :eq:`sc-moment`, :eq:`sc-posterior`, :eq:`pep-step`,
     :eq:`sc-tidy`, :eq:`sc-gradient`, :eq:`sc-mean-step`.
     """
-    X = check_inputs(X, "X")
-    Z = check_inputs(Z, "Z", columns=X.shape[1])
-    y = likelihood.validate(check_targets(y, len(X)))
+    X = check_inputs(X, "X", copy=True)
+    Z = check_inputs(Z, "Z", columns=X.shape[1], copy=True)
+    y = likelihood.validate(check_targets(y, len(X), copy=True))
     alpha, jitter = check_alpha(alpha, size=len(X)), check_jitter(jitter)
     if method not in METHODS:
         raise ValueError(f"method = {method!r} is unknown; choose 'parallel', 'alternating' or 'sequential'")

@@ -106,7 +106,7 @@ def fit_minibatch(
     Z = (
         choose_pseudo_inputs(X, M, Z, seed=rng)
         if isinstance(Z, str)
-        else check_inputs(Z, "Z", columns=X.shape[1]).copy()
+        else check_inputs(Z, "Z", columns=X.shape[1], copy=True)
     )
     kernel = kernel if kernel is not None else default_kernel(X, y)
     values = {"kernel": kernel, "Z": Z, "likelihood": likelihood}

@@ -142,7 +142,7 @@ def infer(
 
     Source: villacampa2017 sections 2.2, 2.3 and 3.
     """
-    X, y = check_inputs(X, "X"), check_targets(y, len(X))
+    X, y = check_inputs(X, "X", copy=True), check_targets(y, len(X))
     kernels, Z, noise, C = check_model(kernels, Z, noise, classes, y, X.shape[1])
     y = check_labels(y, C)
     alpha = check_power(alpha, method)

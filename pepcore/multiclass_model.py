@@ -30,9 +30,10 @@ def check_model(kernels, Z, noise, classes, y, columns):
     kernels = tuple(kernels) if isinstance(kernels, list | tuple) else (kernels,)
     shared = (not isinstance(Z, list | tuple) and np.ndim(Z) <= 2) or _is_table(Z)
     Z = (Z,) if shared else tuple(Z)
+    names = ["Z"] if shared else [f"Z[{c}]" for c in range(len(Z))]
     if columns is None and Z:
-        columns = check_inputs(Z[0], "Z" if shared else "Z[0]").shape[1]
-    Z = tuple(check_inputs(points, "Z" if shared else f"Z[{c}]", columns=columns) for c, points in enumerate(Z))
+        columns = check_inputs(Z[0], names[0]).shape[1]
+    Z = tuple(check_inputs(points, name, columns, copy=True) for points, name in zip(Z, names))
     noise = np.atleast_1d(check_all_positive(noise, "noise"))
     sizes = {"kernels": len(kernels), "Z": len(Z), "noise": len(noise)}
     C = _number_of_classes(classes, sizes, y)

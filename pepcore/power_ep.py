@@ -55,8 +55,8 @@ def regression(kernel, Z, X, y, noise=0.1, alpha=0.5, blocks=None, jitter=1e-6, 
     jitter : float
         Added to the diagonal of K_uu, relative to the kernel's variance; tenfold after a failed factorisation.
     stream : bool
-        Recompute the features where they are needed in place of storing them: memory O(M² + N) in place of O(NM) for
-        about half as much time again. Not with blocks.
+        Recompute the features where they are needed in place of storing them: memory O(M² + N), beside a copy of X, in
+        place of O(NM) for about half as much time again. Not with blocks.
 
     Returns
     -------
@@ -73,8 +73,8 @@ def regression(kernel, Z, X, y, noise=0.1, alpha=0.5, blocks=None, jitter=1e-6, 
     Source: bui2017 sections 3.4 and 3.7, with the sign of the last term of the structured evidence corrected;
     :eq:`sr-evidence`, :eq:`sr-blocks`, :eq:`sr-rotation`.
     """
-    X = check_inputs(X, "X")
-    Z = check_inputs(Z, "Z", columns=X.shape[1])
+    X = check_inputs(X, "X", copy=True)
+    Z = check_inputs(Z, "Z", columns=X.shape[1], copy=True)
     y = check_targets(y, len(X))
     noise, jitter = check_positive(noise, "noise"), check_jitter(jitter)
     if blocks is None:

@@ -12,7 +12,15 @@ from pepcore.minibatch import fit_minibatch
 from pepcore.parameters import Coordinates
 from pepcore.sites import ImproperCavityError
 from pepcore.starts import choose_pseudo_inputs, default_kernel, spread_of, variance_of
-from pepcore.validation import check_count, check_inputs, check_names, check_not_negative, check_positive, check_targets
+from pepcore.validation import (
+    as_real,
+    check_count,
+    check_inputs,
+    check_names,
+    check_not_negative,
+    check_positive,
+    check_targets,
+)
 
 __all__ = ["Model", "choose_pseudo_inputs", "default_kernel", "fit", "fit_minibatch"]
 
@@ -87,8 +95,8 @@ def fit(
     spread = spread_of(X)
     kernel = kernel if kernel is not None else default_kernel(X, y)
     noise = check_positive(noise, "noise") if noise is not None else 0.1 * variance_of(y)
-    if "alpha" in accepted:
-        options = {**options, "alpha": alpha}
+    if "alpha" in accepted:  # private powers are copied, since the model keeps them
+        options = {**options, "alpha": as_real(alpha, "alpha").copy() if np.ndim(alpha) else alpha}
 
     start = {"kernel": kernel}
     if "noise" in accepted:
@@ -129,7 +137,7 @@ def fit(
 def _start_pseudo_inputs(Z, X, M, spread, rng):
     if isinstance(Z, str):
         return choose_pseudo_inputs(X, M, Z, seed=rng)
-    return check_inputs(Z, "Z", columns=X.shape[1]).copy()
+    return check_inputs(Z, "Z", columns=X.shape[1], copy=True)
 
 
 def _scatter(start, Z, X, spread, rng):

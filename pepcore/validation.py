@@ -63,7 +63,7 @@ def check_finite(array, name):
     return array
 
 
-def check_inputs(X, name="X", columns=None):
+def check_inputs(X, name="X", columns=None, copy=False):
     """Check a set of inputs, one row per point.
 
     Parameters
@@ -71,6 +71,7 @@ def check_inputs(X, name="X", columns=None):
     X : (N, D) array_like       inputs, N >= 1, D >= 1
     name : str                  what to call it in the error
     columns : int, optional     the D that the other arrays of the call have
+    copy : bool                 for a result that keeps them: the caller may change X later
 
     Returns
     -------
@@ -90,10 +91,10 @@ def check_inputs(X, name="X", columns=None):
         raise ValueError(f"{name} has shape {X.shape}, expected (N, D) with N >= 1 and D >= 1")
     if columns is not None and X.shape[1] != columns:
         raise ValueError(f"{name} has {X.shape[1]} column(s), expected {columns} as in the other inputs")
-    return check_finite(X, name)
+    return check_finite(np.array(X) if copy else X, name)
 
 
-def check_targets(y, size, name="y"):
+def check_targets(y, size, name="y", copy=False):
     """Check targets, one per row of the inputs.
 
     Parameters
@@ -101,6 +102,7 @@ def check_targets(y, size, name="y"):
     y : (N,) array_like         targets
     size : int                  N, the number of rows of X
     name : str                  what to call it in the error
+    copy : bool                 as in `check_inputs`
 
     Returns
     -------
@@ -114,7 +116,7 @@ def check_targets(y, size, name="y"):
     if y.shape != (size,):
         hint = f"; give {name}.ravel()" if y.ndim == 2 and y.size == size else ""
         raise ValueError(f"{name} has shape {y.shape}, expected ({size},), one number per row of X{hint}")
-    return check_finite(y, name)
+    return check_finite(np.array(y) if copy else y, name)
 
 
 def check_alpha(alpha, size=None):
@@ -127,7 +129,7 @@ def check_alpha(alpha, size=None):
 
     Returns
     -------
-    float for a scalar, else (size,) ndarray of float64
+    float for a scalar, else (size,) ndarray of float64, a copy
 
     Raises
     ------
@@ -144,7 +146,7 @@ def check_alpha(alpha, size=None):
             f"alpha = {np.atleast_1d(alpha)[np.atleast_1d(outside)][0]} is outside [0, 1]; "
             "0 gives VFE, 1 gives EP, 0.5 is a good compromise"
         )
-    return float(alpha) if alpha.ndim == 0 else alpha
+    return float(alpha) if alpha.ndim == 0 else alpha.copy()
 
 
 def check_number(value, name):

@@ -19,6 +19,7 @@ from pepcore import (
 )
 from pepcore.kernels import Matern52, SquaredExponential
 from pepcore.likelihoods import Gaussian, Probit, StudentT
+from pepcore.sites import Sites
 
 ALPHAS = [0.0, 0.3, 1.0]
 
@@ -360,6 +361,8 @@ def test_powers_outside_of_the_range(call, alpha):
 @pytest.mark.parametrize("call", [regression, exact_infer, fit])
 def test_private_powers_of_another_number(call):
     X, y, Z = problem()
+    with pytest.raises(ValueError, match="alpha is a masked array"):
+        call(X, y, Z, alpha=np.ma.array(np.full(40, 0.5)))
     with pytest.raises(ValueError, match=r"alpha has shape \(3,\)"):
         call(X, y, Z, alpha=np.full(3, 0.5))
 
@@ -535,6 +538,70 @@ def test_arrays_of_the_caller_may_be_read_only_and_stay_as_they_are(call, order)
     model.predict(arrays[0])
     _ = model.fit.gradient if call is fit else model.gradient
     assert all(np.array_equal(a, b) for a, b in zip(arrays, before))
+
+
+def moved(arrays):
+    """The caller goes on to use the memory for something else."""
+    for array in arrays:
+        array *= -3
+        array += 1
+
+
+@pytest.mark.parametrize("call", [regression, exact_regression, exact_infer, *SWEEPING])
+def test_predictions_stay_when_the_caller_changes_the_arrays(call):
+    arrays, (Xs, *_) = problem(), problem(seed=1)
+    model = call(*arrays)
+    before = model.predict(Xs)
+    moved(arrays)
+    assert np.array_equal(model.predict(Xs), before)
+
+
+def test_decoupled_bases_stay_when_the_caller_changes_the_arrays():
+    (X, y, beta), (gamma, *_) = problem(), problem(N=5, seed=1)
+    bases = decoupled.infer(SquaredExponential(1.0, [1.0, 1.0]), beta, gamma, X, y, Gaussian(), steps=2).bases
+    before = bases.beta.copy(), bases.gamma.copy()
+    moved((beta, gamma))
+    assert np.array_equal(bases.beta, before[0])
+    assert np.array_equal(bases.gamma, before[1])
+
+
+@pytest.mark.parametrize(
+    ("call", "options"),
+    [
+        (exact_regression, {}),
+        (exact_infer, {}),
+        (regression, {"stream": True}),
+        (sparse_infer, {"stream": True}),
+        (multiclass_infer, {"stream": True}),
+        (fit_minibatch, {}),
+    ],
+)
+def test_a_gradient_asked_for_later_is_that_of_the_arrays_given(call, options):
+    arrays = problem()
+    now, later = (getattr(model, "fit", model) for model in (call(*arrays, **options), call(*arrays, **options)))
+    expected = now.gradient
+    moved(arrays)
+    assert str(later.gradient) == str(expected)
+
+
+def test_private_powers_given_to_a_model_stay_when_the_caller_changes_them():
+    X, y, Z = problem()
+    alpha, index = np.linspace(0, 1, len(y)), np.arange(20, 40)
+    whole, blocked = fit(X, y, Z, alpha=alpha), regression(X, y, Z, alpha=0.5, blocks=[np.arange(20), index])
+    expected = regression(X, y, Z, alpha=0.5, blocks=[np.arange(20), index.copy()]).gradient
+    alpha[:], index[:] = 0.5, np.arange(20)
+    assert np.array_equal(whole.alpha, np.linspace(0, 1, len(y)))
+    assert np.array_equal(whole.fit.alpha, np.linspace(0, 1, len(y)))
+    assert str(blocked.gradient) == str(expected)
+
+
+def test_sites_to_start_from_stay_when_they_are_all_that_is_returned():
+    X, y, Z = problem()
+    flat = Sites.flat(len(y))
+    with pytest.warns(RuntimeWarning, match="not converged after 0 sweeps"):
+        model = sparse_infer(X, y, Z, sites=flat, max_sweeps=0)
+    flat.tau[:] = 5.0
+    assert (model.sites.tau == 0).all()
 
 
 def test_private_powers_and_blocks_of_the_caller_stay_as_they_are():
