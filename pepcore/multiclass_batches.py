@@ -60,7 +60,9 @@ class Streamed:
         number = 0
         for number, (X, y) in enumerate(self.data, start=1):
             if len(X) > self.size:
-                raise ValueError(f"batch {number} has {len(X)} rows, but size = {self.size} says that all data have fewer")
+                raise ValueError(
+                    f"batch {number} has {len(X)} rows, more than size = {self.size}; size is the number of all data"
+                )
             yield None, X, y
         if number == 0:
             raise ValueError("data gave no batches, so there is nothing to learn from; is it an iterator that was used up?")

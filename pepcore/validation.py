@@ -265,7 +265,8 @@ def check_names(names, known, name="optimise"):
     """Check a choice among known names; returns it as a tuple, or ValueError for one name alone or names unknown."""
     choices = ", ".join(map(repr, known))
     if isinstance(names, str) or not np.iterable(names):
-        raise ValueError(f"{name} = {names!r} must be a tuple of names out of {choices}, such as ({known[0]!r},)")
+        example = (names if names in known else known[0],)
+        raise ValueError(f"{name} = {names!r} must be a tuple of names out of {choices}, such as {example}")
     names = tuple(names)
     unknown = [one for one in names if one not in known]
     if unknown:

@@ -291,7 +291,7 @@ def test_bad_settings_of_training_get_a_clear_error(change, message):
     ({"epochs": 0}, "epochs"),
     ({"method": "none"}, "unknown"),
     ({"optimise": ("kernel", "Z")}, r"got \['kernel'\] as well"),
-    ({"optimise": "Z"}, r"such as \('kernels',\)"),
+    ({"optimise": "Z"}, r"such as \('Z',\)"),
     ({"data": ((np.zeros((2, 2)), np.zeros(2)),) * 3, "size": 6}, "tuple of 3"),
     ({"data": (np.zeros((4, 2)), [0, 1, 2, np.nan])}, "y holds 1 value.* NaN"),
     ({"data": (np.zeros((4, 2)), ["0", "1", "2", "0"])}, "y must be an array of real numbers"),
@@ -299,7 +299,7 @@ def test_bad_settings_of_training_get_a_clear_error(change, message):
     ({"Z": "kmeans"}, r"Z = 'kmeans' must be an array.*choose_pseudo_inputs"),
     ({"data": [], "size": 4}, "data gave no batches"),
     ({"data": iter([(np.zeros((2, 2)), np.zeros(2))]), "size": 2, "epochs": 3}, "gives its batches once, but epochs = 3"),
-    ({"data": [(np.zeros((40, 2)), np.zeros(40))], "size": 4}, "batch 1 has 40 rows, but size = 4"),
+    ({"data": [(np.zeros((40, 2)), np.zeros(40))], "size": 4}, "batch 1 has 40 rows, more than size = 4"),
 ])
 def test_bad_settings_of_batches_get_a_clear_error(change, message):
     kernels, Z, X, y, noise = problem()

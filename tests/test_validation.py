@@ -56,7 +56,7 @@ def test_right_input_passes_without_a_copy():
         (lambda: check_not_negative(-1, "rate", "0 holds still"), r"rate = -1\.0 must be at least 0; 0 holds still"),
         (lambda: check_count(-1, "max_sweeps", least=0), "max_sweeps = -1 must be a whole number, at least 0"),
         (lambda: check_count("ten", "batch"), "batch must be a whole number"),
-        (lambda: check_names("Z", ("Z", "noise")), r"optimise = 'Z' must be a tuple.*such as \('Z',\)"),
+        (lambda: check_names("noise", ("Z", "noise")), r"optimise = 'noise' must be a tuple.*such as \('noise',\)"),
         (lambda: check_names(None, ("Z", "noise")), "optimise = None must be a tuple of names out of 'Z', 'noise'"),
         (lambda: check_names(["Z", "z"], ("Z", "noise")), r"out of 'Z', 'noise'; got \['z'\]"),
         (lambda: check_finite(np.array(np.nan), "x"), "x = nan"),
