@@ -22,8 +22,11 @@ from pepcore.validation import (
     check_count,
     check_finite,
     check_inputs,
+    check_jitter,
+    check_names,
     check_plain,
     check_positive,
+    check_step,
     check_targets,
 )
 
@@ -178,9 +181,11 @@ def infer(
     """
     X = check_inputs(X, "X")
     y = likelihood.validate(check_targets(y, len(X)))
-    beta = check_inputs(beta, "beta", columns=X.shape[1])
+    beta = check_inputs(beta, "beta", columns=X.shape[1], copy=True)
     gamma = _check_gamma(gamma, basis, X.shape[1])
-    _check_settings(kernel, basis, natural, step, gamma_rule, rate, optimise)
+    _check_settings(kernel, basis, natural, gamma_rule)
+    optimise = check_names(optimise, LEARNABLE)
+    step, rate, jitter = check_step(step), check_positive(rate, "rate"), check_jitter(jitter)
     steps, batch = check_count(steps, "steps"), check_count(batch, "batch") if batch is not None else len(X)
     columns = check_count(columns, "columns") if columns is not None else None
     kind, bases = PARAMETRISATIONS[basis], Bases.build(kernel, beta, gamma, jitter)
@@ -223,10 +228,10 @@ def _check_gamma(gamma, basis, columns):
         return np.zeros((0, columns))
     if basis == "coupled":
         raise ValueError('the basis "coupled" has no gamma; give gamma=None, or basis="orthogonal"')
-    return check_inputs(gamma, "gamma", columns=columns)
+    return check_inputs(gamma, "gamma", columns=columns, copy=True)
 
 
-def _check_settings(kernel, basis, natural, step, gamma_rule, rate, optimise):
+def _check_settings(kernel, basis, natural, gamma_rule):
     check_plain(kernel, "decoupled bases")
     if natural and basis == "decoupled":
         raise ValueError('the basis "decoupled" has no natural parameters; give natural=False, or basis="orthogonal"')
@@ -237,12 +242,6 @@ def _check_settings(kernel, basis, natural, step, gamma_rule, rate, optimise):
             f'gamma_rule = {gamma_rule!r} goes with natural=True and the basis "orthogonal" or "orthogonal-weights"; for '
             f'natural={natural} and basis="{basis}" give gamma_rule="adam"'
         )
-    if check_positive(step, "step") > 1:
-        raise ValueError(f"step = {step} must be in (0, 1]; 1 solves a Gaussian likelihood at once, less damps")
-    check_positive(rate, "rate")
-    unknown = [name for name in ([optimise] if isinstance(optimise, str) else optimise) if name not in LEARNABLE]
-    if isinstance(optimise, str) or unknown:
-        raise ValueError(f"optimise = {optimise!r} must be a tuple of names out of {', '.join(map(repr, LEARNABLE))}")
 
 
 def _start(kind, bases, classes, start):
@@ -257,10 +256,17 @@ def _start(kind, bases, classes, start):
 
 
 def _check_start(start, kind, bases):
+    """A copy of the parameters `start` with arrays of float64."""
     if not isinstance(start, kind):
         raise ValueError(f"start is a {type(start).__name__}, but this basis needs a {kind.__name__}")
+    checked = {}
     for name, expected in vars(kind.prior(bases)).items():
         value = check_finite(as_real(getattr(start, name), f"start.{name}"), f"start.{name}")
         if value.shape != expected.shape:
             raise ValueError(f"start.{name} has shape {value.shape}, expected {expected.shape} for these points")
-    return start
+        if value.ndim == 2 and np.triu(value, 1).any():  # what stands there would not be read
+            raise ValueError(
+                f"start.{name} has numbers above its diagonal, expected a lower triangle as np.linalg.cholesky makes it"
+            )
+        checked[name] = value.copy()
+    return kind(**checked)

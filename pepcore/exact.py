@@ -16,7 +16,7 @@ from pepcore.likelihoods import Gaussian
 from pepcore.posterior import Posterior
 from pepcore.sites import ImproperCavityError, Sites, cavity, log1p_ratio, move, target
 from pepcore.sweeps import parallel, run_sweeps
-from pepcore.validation import check_alpha, check_inputs, check_positive, check_targets
+from pepcore.validation import check_alpha, check_inputs, check_jitter, check_positive, check_targets
 
 
 def regression(kernel, X, y, noise=0.1, jitter=1e-10):
@@ -41,13 +41,14 @@ def regression(kernel, X, y, noise=0.1, jitter=1e-10):
     Raises
     ------
     ValueError
-        For wrong shapes, NaN, a noise that is not positive; NotPositiveDefiniteError if no jitter up to 1e-2 helps.
+        For wrong shapes, NaN, a noise that is not positive, a jitter outside [0, 1e-2]; NotPositiveDefiniteError if no
+        jitter up to 1e-2 helps.
 
     Source: rasmussen2006 algorithm 2.1 and eq. (5.9); :eq:`gp-evidence`, :eq:`gp-evidence-gradient`, :eq:`gp-predict`.
     """
-    X = check_inputs(X)
+    X = check_inputs(X, copy=True)
     y = check_targets(y, len(X))
-    noise = check_positive(noise, "noise")
+    noise, jitter = check_positive(noise, "noise"), check_jitter(jitter)
     covariance = kernel(X)
     covariance[np.diag_indices_from(covariance)] += noise
     L, _ = safe_cholesky(covariance, scale=kernel.diagonal(X).mean(), name="K + noise I")
@@ -99,14 +100,15 @@ def infer(
     Raises
     ------
     ValueError
-        For wrong shapes, NaN, a power outside [0, 1], labels the likelihood does not know, an unknown method.
+        For wrong shapes, NaN, a power outside [0, 1], labels the likelihood does not know, an unknown method, options of
+        the sweeps that `pepcore.sweeps` refuses, a jitter outside [0, 1e-2].
 
     Source: rasmussen2006 algorithms 3.5 and 3.6, section 5.5.2 for the gradient; bui2017 section 3.3;
     :eq:`ep-posterior`, :eq:`ep-evidence`, :eq:`ep-gradient`, :eq:`pep-energy`.
     """
-    X = check_inputs(X)
-    y = likelihood.validate(check_targets(y, len(X)))
-    alpha = check_alpha(alpha, size=len(X))
+    X = check_inputs(X, copy=True)
+    y = likelihood.validate(check_targets(y, len(X), copy=True))
+    alpha, jitter = check_alpha(alpha, size=len(X)), check_jitter(jitter)
     if method not in ("parallel", "sequential"):
         raise ValueError(f"method = {method!r} is unknown; choose 'parallel' or 'sequential'")
 

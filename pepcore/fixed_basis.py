@@ -19,7 +19,7 @@ from pepcore.sequential import no_gradient, site_log_mass
 from pepcore.sites import ImproperCavityError, Sites, cavity, move, target
 from pepcore.sweeps import parallel, run_sweeps
 from pepcore.threads import one_blas_thread
-from pepcore.validation import check_fraction, check_inputs, check_positive, check_targets
+from pepcore.validation import check_fraction, check_inputs, check_jitter, check_positive, check_targets
 
 
 @one_blas_thread
@@ -45,14 +45,15 @@ def infer(kernel, Z, X, y, likelihood, rho=1.0, step=1.0, tolerance=1e-8, max_sw
     Raises
     ------
     ValueError
-        For wrong shapes, NaN, labels the likelihood does not know, a rho outside [0, 1], a step outside (0, 1].
+        For wrong shapes, NaN, labels the likelihood does not know, a rho outside [0, 1], options of the sweeps that
+        `pepcore.sweeps` refuses, a jitter outside [0, 1e-2].
 
     Source: csato2002 sections 4.4 and 4.5; :eq:`cs-rho`, :eq:`cs-fine`.
     """
     X = check_inputs(X)
-    Z = check_inputs(Z, "Z", columns=X.shape[1])
+    Z = check_inputs(Z, "Z", columns=X.shape[1], copy=True)
     y = likelihood.validate(check_targets(y, len(X)))
-    features = feature_map(kernel, Z, X, jitter)
+    features = feature_map(kernel, Z, X, check_jitter(jitter))
     evaluate = partial(_evaluate, features.A, features.h, y, likelihood, check_fraction(rho, "rho"))
     state, history, converged = run_sweeps(evaluate, parallel, Sites.flat(len(X)), step, tolerance, max_sweeps)
     posterior = Posterior(features.basis, state.mean, state.precision_cholesky)
@@ -115,7 +116,7 @@ def nystrom(kernel, Z, X, y, Xs, noise=0.1, jitter=1e-6):
     Raises
     ------
     ValueError
-        For wrong shapes, NaN, a noise that is not positive.
+        For wrong shapes, NaN, a noise that is not positive, a jitter outside [0, 1e-2].
 
     Source: csato2002 eqs (133) and (134); :eq:`cs-nystrom`.
     """
@@ -124,7 +125,7 @@ def nystrom(kernel, Z, X, y, Xs, noise=0.1, jitter=1e-6):
     Xs = check_inputs(Xs, "Xs", columns=X.shape[1])
     y = check_targets(y, len(X))
     noise = check_positive(noise, "noise")
-    A = feature_map(kernel, Z, X, jitter).A
+    A = feature_map(kernel, Z, X, check_jitter(jitter)).A
     R, _ = safe_cholesky(noise * np.eye(len(A)) + A @ A.T, name="noise I + A A'")
     k = kernel(X, Xs)
     white_y, white_k = (solve_lower(R, np.array(A @ b, order="F")) for b in (y, k))

@@ -16,7 +16,7 @@ from pepcore.posterior import Posterior
 from pepcore.sites import ImproperCavityError, Sites, cavity, log1p_ratio, move, target
 from pepcore.sweeps import parallel, run_sweeps
 from pepcore.threads import one_blas_thread
-from pepcore.validation import as_real, check_alpha, check_finite, check_inputs, check_targets
+from pepcore.validation import check_alpha, check_inputs, check_jitter, check_sites, check_targets
 
 
 @one_blas_thread
@@ -62,7 +62,8 @@ def infer(
     jitter : float
         Added to the diagonal of K_uu, relative to the kernel's variance; tenfold after a failed factorisation.
     stream : bool
-        Recompute the features in each sweep in place of storing them: memory O(M² + N) in place of O(NM).
+        Recompute the features in each sweep in place of storing them: memory O(M² + N), beside a copy of X, in place
+        of O(NM).
 
     Returns
     -------
@@ -71,22 +72,22 @@ def infer(
     Raises
     ------
     ValueError
-        For wrong shapes, NaN, a power outside [0, 1], targets the likelihood does not know, a step outside (0, 1], an
-        unknown method.
+        For wrong shapes, NaN, a power outside [0, 1], targets the likelihood does not know, an unknown method, options of
+        the sweeps that `pepcore.sweeps` refuses, a jitter outside [0, 1e-2], sites for other data.
     ImproperCavityError
         If the sites given to start from leave no proper cavity.
 
     Source: bui2017 sections 3.3 and 3.5, appendices D to G; :eq:`sc-moment`, :eq:`sc-posterior`, :eq:`pep-step`,
     :eq:`sc-tidy`, :eq:`sc-gradient`, :eq:`sc-mean-step`.
     """
-    X = check_inputs(X, "X")
-    Z = check_inputs(Z, "Z", columns=X.shape[1])
-    y = likelihood.validate(check_targets(y, len(X)))
-    alpha = check_alpha(alpha, size=len(X))
+    X = check_inputs(X, "X", copy=True)
+    Z = check_inputs(Z, "Z", columns=X.shape[1], copy=True)
+    y = likelihood.validate(check_targets(y, len(X), copy=True))
+    alpha, jitter = check_alpha(alpha, size=len(X)), check_jitter(jitter)
     if method not in METHODS:
         raise ValueError(f"method = {method!r} is unknown; choose 'parallel', 'alternating' or 'sequential'")
     features = feature_map(kernel, Z, X, jitter, stream)
-    start = _marginals(features, _check_sites(sites, len(X)))
+    start = _marginals(features, Sites.flat(len(X)) if sites is None else check_sites(sites, (len(X),)))
     evaluate = partial(_evaluate, y, likelihood, alpha)
     propose = partial(METHODS[method], features, y, likelihood, alpha)
     state, history, converged = run_sweeps(evaluate, propose, start, step, tolerance, max_sweeps)
@@ -286,14 +287,3 @@ def gradient_of(features, y, likelihood, alpha, state):
 
     own = likelihood.parameter_gradient(y, state.cavity_mean, state.cavity_variance, alpha)
     return pull_back_blocks(features, derivatives) | {key: float(value.sum()) for key, value in own.items()}
-
-
-def _check_sites(sites, size):
-    if sites is None:
-        return Sites.flat(size)
-    tau, nu = (check_finite(as_real(value, f"sites.{name}"), f"sites.{name}") for name, value in vars(sites).items())
-    if tau.shape != (size,) or nu.shape != (size,):
-        raise ValueError(
-            f"sites hold {tau.shape} and {nu.shape} numbers, expected ({size},) each, one for each row of X."
-        )
-    return Sites(tau, nu)

@@ -8,7 +8,7 @@ predictor: the Gaussian with the mean and the variance of the training targets, 
 
 import numpy as np
 
-from pepcore.validation import as_real, check_finite, check_positive, check_targets
+from pepcore.validation import as_real, check_all_positive, check_finite, check_targets
 
 ROUNDING = 1e-14  # of a mean, relative to the largest of the numbers that it is taken of
 
@@ -251,7 +251,7 @@ def _pair(y, mean):
 
 
 def _variance(variance, size):
-    return check_positive(check_targets(variance, size, "variance", "element of y"), "variance")
+    return check_all_positive(check_targets(variance, size, "variance", "element of y"), "variance")
 
 
 def _probabilities(p, name):

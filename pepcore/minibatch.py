@@ -14,7 +14,16 @@ from pepcore.posterior import Posterior
 from pepcore.sites import ImproperCavityError, Sites
 from pepcore.starts import choose_pseudo_inputs, default_kernel, spread_of
 from pepcore.threads import one_blas_thread
-from pepcore.validation import check_alpha, check_inputs, check_positive, check_targets
+from pepcore.validation import (
+    check_alpha,
+    check_count,
+    check_inputs,
+    check_jitter,
+    check_names,
+    check_not_negative,
+    check_step,
+    check_targets,
+)
 
 ROUNDING = 1e-6  # by which the largest variance of v may exceed 1, that of the prior
 STREAM_ELEMENTS = 10**8  # the features of all data are kept for the last fit if they are fewer numbers, 0.8 GB
@@ -77,20 +86,28 @@ def fit_minibatch(
     Raises
     ------
     ValueError
-        For wrong shapes, NaN, targets the likelihood does not know, names in `optimise` that do not exist, a batch or a
-        number of epochs below 1, a step outside (0, 1], a negative rate.
+        For wrong shapes, NaN, targets the likelihood does not know, names in `optimise` that do not exist or have no
+        parameters, a batch or a number of epochs below 1, a step outside (0, 1], a negative rate, a jitter outside
+        [0, 1e-2].
 
     Source: bui2017 section 3.9; :eq:`sc-minibatch`; Adam: kingma2015.
     """
     X = check_inputs(X, "X")
     y = likelihood.validate(check_targets(y, len(X)))
-    alpha = check_alpha(alpha)
-    _check_settings(optimise, batch, epochs, rate, step)
+    alpha, jitter = check_alpha(alpha), check_jitter(jitter)
+    batch, epochs, max_sweeps = (
+        check_count(batch, "batch"),
+        check_count(epochs, "epochs"),
+        check_count(max_sweeps, "max_sweeps", least=0),
+    )
+    step = check_step(step)
+    rate = check_not_negative(rate, "rate", "0 moves the sites only, 0.02 suits most problems")
+    optimise = check_names(optimise, ("kernel", "Z", "likelihood"))
     rng = np.random.default_rng(seed)
     Z = (
         choose_pseudo_inputs(X, M, Z, seed=rng)
         if isinstance(Z, str)
-        else check_inputs(Z, "Z", columns=X.shape[1]).copy()
+        else check_inputs(Z, "Z", columns=X.shape[1], copy=True)
     )
     kernel = kernel if kernel is not None else default_kernel(X, y)
     values = {"kernel": kernel, "Z": Z, "likelihood": likelihood}
@@ -241,16 +258,3 @@ def _epochs(size, batch, epochs, rng, progress):
         numbers = tqdm(numbers, unit=" epochs")
     for _ in numbers:
         yield np.array_split(rng.permutation(size), -(-size // batch))
-
-
-def _check_settings(optimise, batch, epochs, rate, step):
-    unknown = set(optimise) - {"kernel", "Z", "likelihood"}
-    if unknown:
-        raise ValueError(f'optimise names "kernel", "Z" and "likelihood"; got {sorted(unknown)} as well.')
-    for name, value in {"batch": batch, "epochs": epochs}.items():
-        if not (isinstance(value, int | np.integer) and value >= 1):
-            raise ValueError(f"{name} = {value!r} must be a whole number, at least 1.")
-    if not (np.isfinite(rate) and rate >= 0):
-        raise ValueError(f"rate = {rate!r} must be at least 0; 0 moves the sites only, 0.02 suits most problems.")
-    if check_positive(step, "step") > 1:
-        raise ValueError(f"step = {step} must be in (0, 1]; 1 is undamped, smaller values damp oscillations.")

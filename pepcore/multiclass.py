@@ -22,14 +22,14 @@ from pepcore import multiclass_inference, multiclass_sep
 from pepcore.multiclass_factors import Joint, Pairwise
 from pepcore.multiclass_maps import ClassMaps
 from pepcore.multiclass_mixing import Mixing
-from pepcore.multiclass_model import check_epsilon, check_labels, check_model, check_power
+from pepcore.multiclass_model import check_epsilon, check_labels, check_model, check_power, check_tied_sites
 from pepcore.multiclass_quadrature import probabilities
 from pepcore.multiclass_sep import TiedSites
 from pepcore.posterior import Posterior
 from pepcore.sites import Sites
 from pepcore.sweeps import run_sweeps
 from pepcore.threads import one_blas_thread
-from pepcore.validation import check_inputs, check_targets
+from pepcore.validation import check_inputs, check_jitter, check_sites, check_targets, refuse_mask
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,17 +133,18 @@ def infer(
     ------
     ValueError
         For wrong shapes, NaN, labels that are not 0 ... C − 1, a power outside [0, 1], a noise that is not positive, an
-        unknown method, options that the method does not have, or alpha = 0 for factors that can be 0.
+        unknown method, options that the method does not have, or alpha = 0 for factors that can be 0, options of the sweeps
+        that `pepcore.sweeps` refuses, a jitter outside [0, 1e-2], or sites of another kind or shape.
     ImproperCavityError
         If the sites given to start from leave no proper cavity.
 
     Source: villacampa2017 sections 2.2, 2.3 and 3.
     """
-    X, y = check_inputs(X, "X"), check_targets(y, len(X))
+    X, y = check_inputs(X, "X", copy=True), check_targets(y, len(X))
     kernels, Z, noise, C = check_model(kernels, Z, noise, classes, y, X.shape[1])
     y = check_labels(y, C)
     alpha = check_power(alpha, method)
-    epsilon = check_epsilon(epsilon, method, alpha)
+    epsilon, jitter = check_epsilon(epsilon, method, alpha), check_jitter(jitter)
     if groups is not None and method != "sep":
         raise ValueError(f'groups are for method = "sep"; got them with {method!r}')
     maps = ClassMaps.build(kernels, Z, C, X, jitter, stream)
@@ -151,14 +152,12 @@ def infer(
     if method == "sep":
         masks = group_masks(groups, factors)
         evaluate = partial(multiclass_sep.evaluate, maps, factors, noise, alpha, masks)
-        start = sites if sites is not None else TiedSites.flat(maps, len(masks))
+        start = TiedSites.flat(maps, len(masks))
+        start = start if sites is None else check_tied_sites(sites, start, method)
     else:
         evaluate = partial(multiclass_inference.evaluate, maps, factors, noise, alpha)
-        start = sites if sites is not None else Sites(np.zeros(factors.shape), np.zeros(factors.shape))
-        if np.shape(start.tau) != factors.shape or np.shape(start.nu) != factors.shape:
-            raise ValueError(
-                f"sites have shape {np.shape(start.tau)}, expected {factors.shape} for method = {method!r}"
-            )
+        start = Sites(np.zeros(factors.shape), np.zeros(factors.shape))
+        start = start if sites is None else check_sites(sites, factors.shape, f"sites for {method!r}")
     mixing = Mixing()
     state, history, converged = run_sweeps(evaluate, mixing, start, step, tolerance, max_sweeps, mixing.next_step)
     posteriors = tuple(Posterior(maps.of(c).basis, *state.posteriors[c][:2]) for c in range(C))
@@ -174,6 +173,7 @@ def group_masks(groups, factors):
     """For each group an array that is 1 for its factors' sites and 0 elsewhere; [1.0] if there is one group for all."""
     if groups is None:
         return [1.0]
+    refuse_mask(groups, "groups")
     groups, (_, K, N) = np.asarray(groups), factors.shape
     if groups.dtype.kind not in "iu" or groups.shape not in ((N,), (K, N)) or groups.min() < 0:
         raise ValueError(

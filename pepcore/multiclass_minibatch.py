@@ -11,16 +11,27 @@ from scipy.linalg import LinAlgError
 
 from pepcore import multiclass, multiclass_inference, multiclass_sep
 from pepcore.minibatch import Adam, finish_or_step_back
+from pepcore.multiclass_batches import InMemory, Streamed
 from pepcore.multiclass_factors import Joint, Pairwise
 from pepcore.multiclass_maps import ClassMaps, solve_posteriors
-from pepcore.multiclass_model import check_epsilon, check_labels, check_model, check_power, check_step
+from pepcore.multiclass_model import check_epsilon, check_labels, check_model, check_power, check_tied_sites
 from pepcore.multiclass_steps import Parameters
-from pepcore.multiclass_training import MulticlassModel
+from pepcore.multiclass_training import LEARNABLE, MulticlassModel
 from pepcore.posterior import Posterior
 from pepcore.sites import ImproperCavityError, Sites
 from pepcore.starts import spread_of
 from pepcore.threads import one_blas_thread
-from pepcore.validation import check_count, check_inputs, check_positive, check_targets
+from pepcore.validation import (
+    check_all_positive,
+    check_count,
+    check_inputs,
+    check_jitter,
+    check_names,
+    check_not_negative,
+    check_sites,
+    check_step,
+    check_targets,
+)
 
 TIED = ("sep", "vi")
 RECORD = 10  # for these the evidence is estimated in every tenth step: it costs two more factorisations
@@ -58,7 +69,7 @@ def fit_minibatch(
         one epoch it must be one that can be gone through again, such as a list or an object with __iter__.
     alpha, method, epsilon, jitter : as in `multiclass.infer`
     classes : int, C; needed where neither kernels nor Z nor noise nor labels in memory tell it
-    size : int, N; needed for an iterable
+    size : int, N; needed for an iterable, which may hold several passes over the data, or a part of them
     sites : TiedSites or Sites to start from, as a fit to as many data holds them; None starts from the prior
         "sep" and "vi" can go on from each other's sums.
     optimise : which of "kernels", "Z", "noise" to learn
@@ -80,30 +91,39 @@ def fit_minibatch(
     Raises
     ------
     ValueError
-        As `multiclass.infer`; for an iterable without size, or with a method that keeps sites for every datum; for sites of
-        another kind or shape.
+        As `multiclass.infer`; for an iterable without size, with a method that keeps sites for every datum, without batches,
+        with a batch of more than N rows, or that can be gone through only once if epochs > 1; for sites of another kind or
+        shape.
 
     Source: villacampa2017 sections 2.3.1 and 2.3.2; at alpha = 0 a natural-gradient step on the bound.
     """
     alpha = check_power(alpha, method)
-    epsilon = check_epsilon(epsilon, method, alpha)
-    batches = _InMemory(data, batch, seed) if isinstance(data, tuple) else _Streamed(data, size, method)
-    N, labels, columns = batches.size, batches.labels, np.shape(Z[0] if isinstance(Z, list | tuple) else Z)[-1]
-    kernels, Z, noise, C = check_model(kernels, Z, noise, classes, labels, columns)
+    epsilon, jitter = check_epsilon(epsilon, method, alpha), check_jitter(jitter)
+    epochs, optimise = check_count(epochs, "epochs"), check_names(optimise, LEARNABLE)
+    if isinstance(data, tuple):
+        batches = InMemory(data, batch, seed)
+    elif method in TIED:
+        batches = Streamed(data, size, epochs)
+    else:
+        raise ValueError(f"{method!r} keeps sites for every datum and needs arrays (X, y); blocks are for 'sep' and 'vi'")
+    kernels, Z, noise, C = check_model(kernels, Z, noise, classes, batches.labels, batches.columns)
+    if batches.labels is not None:
+        check_labels(batches.labels, C)
     rates = rate if callable(rate) else lambda steps: rate
     step = step if step is None else check_step(step)
     values = {"kernels": kernels, "Z": Z, "noise": noise}
-    spread = spread_of(np.concatenate(Z)) if spread is None else check_positive(spread, "spread")
+    spread = spread_of(np.concatenate(Z)) if spread is None else check_all_positive(spread, "spread")
     learner = _Tied if method in TIED else _PerDatum
-    learner = learner(N, C, values, alpha, epsilon, method, Parameters(tuple(optimise), spread), rates, step, jitter)
+    settings = Parameters(optimise, spread), rates, step, jitter
+    learner = learner(batches.size, C, values, alpha, epsilon, method, *settings)
     if sites is not None:
         learner.resume(sites)
     message, number = f"{epochs} epochs", 0
     try:
-        for _ in range(check_count(epochs, "epochs")):
+        for _ in range(epochs):
             learner.begin_epoch(batches)
             for rows, X, y in batches.epoch():
-                X = check_inputs(X, "X", columns=columns)
+                X = check_inputs(X, "X", columns=Z[0].shape[1])
                 learner.learn(rows, X, check_labels(check_targets(y, len(X)), C))
                 number += 1
                 if callback is not None:
@@ -116,46 +136,6 @@ def fit_minibatch(
     return learner.model(message)
 
 
-def _check_rate(rate):
-    if not (np.isfinite(rate) and rate >= 0):
-        raise ValueError(f"rate = {rate!r} must be at least 0; 0 moves the sites only, 0.01 suits most problems")
-    return rate
-
-
-class _InMemory:
-    """Random batches of arrays, which may be mapped from a file: only the rows of a batch are read."""
-
-    def __init__(self, data, batch, seed):
-        self.X, self.y = data
-        if np.ndim(self.X) != 2 or np.shape(self.y) != (len(self.X),):
-            raise ValueError(f"data must be X (N, D) and y (N,); got shapes {np.shape(self.X)} and {np.shape(self.y)}")
-        self.size, self.batch = len(self.X), check_count(batch, "batch")
-        self.labels, self.random = np.asarray(self.y), np.random.default_rng(seed)
-
-    def epoch(self):
-        order = self.random.permutation(self.size)
-        for rows in np.array_split(order, -(-self.size // self.batch)):
-            rows = np.sort(rows)  # a file is read forwards
-            yield rows, self.X[rows], self.y[rows]
-
-
-class _Streamed:
-    """Batches as an iterable gives them."""
-
-    def __init__(self, data, size, method):
-        if size is None:
-            raise ValueError("blocks from an iterator need size = N, the number of all data")
-        if method not in TIED:
-            raise ValueError(
-                f"{method!r} keeps sites for every datum and needs arrays (X, y); blocks are for 'sep' and 'vi'"
-            )
-        self.data, self.size, self.labels = data, check_count(size, "size"), None
-
-    def epoch(self):
-        for X, y in self.data:
-            yield None, X, y
-
-
 class _Learner:
     """Values and Adam's averages; subclasses keep the sites."""
 
@@ -163,7 +143,8 @@ class _Learner:
         self.N, self.C, self.values, self.alpha, self.epsilon, self.method = N, C, values, alpha, epsilon, method
         self.parameters, self.step, self.jitter, self.history = parameters, step, jitter, []
         self.before = values  # the last step: values that have been seen to work
-        self.rate = lambda steps: _check_rate(rates(steps))
+        advice = "0 moves the sites only, 0.01 suits most problems"
+        self.rate = lambda steps: check_not_negative(rates(steps), "rate", advice)
         self.adam = Adam(parameters.pack(values), self.rate(0)) if self.rate(0) and parameters.learn else None
 
     def maps(self, X, stream=False):
@@ -205,14 +186,7 @@ class _Tied(_Learner):
 
     def resume(self, sites):
         """Go on from sums that stand for all data already."""
-        expected = [[part.shape for part in self.sites.precisions[0]]]
-        shapes = [[part.shape for part in group] for group in getattr(sites, "precisions", [])]
-        if shapes != expected:
-            raise ValueError(
-                f"sites for {self.method!r} must be TiedSites of one group with precisions {expected}, such as those of "
-                f"'sep' or of learning on batches with the same Z; got {type(sites).__name__} with {shapes}"
-            )
-        self.sites, self.whole = sites, True
+        self.sites, self.whole = check_tied_sites(sites, self.sites, self.method), True
 
     def begin_epoch(self, batches):
         pass
@@ -254,17 +228,11 @@ class _PerDatum(_Learner):
 
     def resume(self, sites):
         """Go on from sites of every datum."""
-        expected = (self.C, self.N) if self.method == "gfitc" else (2, self.C - 1, self.N)
-        found = np.shape(getattr(sites, "tau", None))
-        if found != expected:
-            raise ValueError(
-                f"sites for {self.method!r} must be Sites of shape {expected}, such as those of the same method for the "
-                f"same data; got {type(sites).__name__} of shape {found}"
-            )
-        self.sites = Sites(sites.tau.copy(), sites.nu.copy())
+        shape = (self.C, self.N) if self.method == "gfitc" else (2, self.C - 1, self.N)
+        self.sites = check_sites(sites, shape, f"sites for {self.method!r}")
 
     def begin_epoch(self, batches):
-        self.data, self.all_factors = batches, self.factors(check_labels(check_targets(batches.labels, self.N), self.C))
+        self.data, self.all_factors = batches, self.factors(check_labels(batches.labels, self.C))
         if self.sites is None:
             self.sites = Sites(np.zeros(self.all_factors.shape), np.zeros(self.all_factors.shape))
         self.renew()

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from pepcore.validation import as_real, check_alpha, check_count, check_inputs, check_positive
+from pepcore.multiclass_sep import TiedSites
+from pepcore.validation import as_real, check_all_positive, check_alpha, check_count, check_finite, check_inputs
 
 EPSILON = 1e-3  # the robust-max likelihood's usual probability of a wrong label
 
@@ -17,18 +18,23 @@ def check_model(kernels, Z, noise, classes, y, columns):
     noise : float or (C,), > 0
     classes : int or None
     y : (N,) labels, which give C where nothing else does; None if they are not known yet
-    columns : int, D
+    columns : int, D; None if it is not known yet, then Z tells it
 
     Raises
     ------
     ValueError
         For fewer than two classes, a number of kernels, arrays Z or noises other than 1 or C, or what `check_inputs` finds.
     """
+    if isinstance(Z, str):
+        raise ValueError(f"Z = {Z!r} must be an array (M, D), or C of them; training.choose_pseudo_inputs(X, M) makes one")
     kernels = tuple(kernels) if isinstance(kernels, list | tuple) else (kernels,)
     shared = (not isinstance(Z, list | tuple) and np.ndim(Z) <= 2) or _is_table(Z)
     Z = (Z,) if shared else tuple(Z)
-    Z = tuple(check_inputs(points, "Z" if shared else f"Z[{c}]", columns=columns) for c, points in enumerate(Z))
-    noise = np.atleast_1d(check_positive(noise, "noise"))
+    names = ["Z"] if shared else [f"Z[{c}]" for c in range(len(Z))]
+    if columns is None and Z:
+        columns = check_inputs(Z[0], names[0]).shape[1]
+    Z = tuple(check_inputs(points, name, columns, copy=True) for points, name in zip(Z, names))
+    noise = np.atleast_1d(check_all_positive(noise, "noise"))
     sizes = {"kernels": len(kernels), "Z": len(Z), "noise": len(noise)}
     C = _number_of_classes(classes, sizes, y)
     if noise.ndim > 1 or any(size not in (1, C) for size in sizes.values()):
@@ -80,11 +86,18 @@ def check_epsilon(epsilon, method, alpha):
     return float(value)
 
 
-def check_step(step):
-    """A damped step in (0, 1], or ValueError."""
-    if check_positive(step, "step") > 1:
-        raise ValueError(f"step = {step} must be in (0, 1]; 1 is undamped, smaller values damp oscillations")
-    return float(step)
+def check_tied_sites(sites, like, method):
+    """A copy of TiedSites to start from; ValueError if they are of another kind or shape than `like`, or not finite."""
+    shapes = lambda parts: [[np.shape(part) for part in group] for group in parts]
+    found = [shapes(parts) for parts in sites] if isinstance(sites, TiedSites) else type(sites).__name__
+    if found != [shapes(parts) for parts in like]:
+        raise ValueError(
+            f"sites for {method!r} must be TiedSites with precisions and shifts of the shapes {[shapes(p) for p in like]}, such "
+            f"as those of 'sep', or of learning on batches, with the same Z and groups; got {found}"
+        )
+    check = lambda part, name: check_finite(as_real(part, name), name).copy()
+    names = ("sites.precisions", "sites.shifts")
+    return TiedSites(*([[check(part, name) for part in group] for group in parts] for name, parts in zip(names, sites)))
 
 
 def _is_table(Z):

@@ -12,14 +12,23 @@ from pepcore.minibatch import Adam
 from pepcore.multiclass_bound import Bound, BoundParameters
 from pepcore.multiclass_factors import Joint, Pairwise
 from pepcore.multiclass_maps import ClassMaps
-from pepcore.multiclass_model import check_epsilon, check_labels, check_model, check_power, check_step
+from pepcore.multiclass_model import check_epsilon, check_labels, check_model, check_power
 from pepcore.multiclass_steps import Adaptive, Parameters, climb, lbfgs
 from pepcore.sites import ImproperCavityError, Sites
 from pepcore.starts import choose_pseudo_inputs, spread_of
 from pepcore.threads import one_blas_thread
-from pepcore.validation import check_count, check_inputs, check_positive, check_targets
+from pepcore.validation import (
+    check_count,
+    check_inputs,
+    check_jitter,
+    check_names,
+    check_positive,
+    check_step,
+    check_targets,
+)
 
 UPDATES, OPTIMISERS = ("outer", "inner", "inner-exact", "joint"), ("lbfgs", "adaptive", "adam")
+LEARNABLE = ("kernels", "Z", "noise")
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,14 +119,18 @@ def fit(
     Source: villacampa2017 section 2.3 and appendix G.
     """
     X, y = check_inputs(X, "X"), check_targets(y, len(X))
-    _check_choices(method, update, optimiser, optimise)
+    _check_choices(method, update, optimiser)
+    optimise = check_names(optimise, LEARNABLE)
+    if not optimise:
+        raise ValueError(f"optimise = () leaves nothing to learn; name some of {LEARNABLE}, or call multiclass.infer")
     values, C = _start(kernels, X, y, M, noise, classes, Z, shared, seed)
     y = check_labels(y, C)
     alpha = check_power(alpha, method)
-    epsilon = check_epsilon(epsilon, method, alpha)
+    epsilon, jitter = check_epsilon(epsilon, method, alpha), check_jitter(jitter)
     step = check_step(step)
     iterations, rate = check_count(iterations, "iterations"), check_positive(rate, "rate")
-    parameters = Parameters(tuple(optimise), spread_of(X))
+    max_sweeps, tolerance = check_count(max_sweeps, "max_sweeps", least=0), check_positive(tolerance, "tolerance")
+    parameters = Parameters(optimise, spread_of(X))
     options = {
         "alpha": alpha,
         "method": method,
@@ -128,7 +141,7 @@ def fit(
         "tolerance": tolerance,
     }
     if update == "joint":
-        parameters, objective = BoundParameters(tuple(optimise), spread_of(X)), Bound(X, y, C, epsilon, jitter)
+        parameters, objective = BoundParameters(optimise, spread_of(X)), Bound(X, y, C, epsilon, jitter)
         values = objective.start(values)
     elif update == "outer":
         objective = _Outer(X, y, options)
@@ -220,19 +233,19 @@ class _Inner:
 
 def _start(kernels, X, y, M, noise, classes, Z, shared, seed):
     """The values to start from, and C."""
-    if classes is None:
-        given = [len(part) for part in (kernels, Z) if isinstance(part, list | tuple)]
-        classes = max([*given, int(y.max()) + 1])
-    copies = 1 if shared else check_count(classes, "classes")
-    if kernels is None:
-        kernels = [SquaredExponential(1.0, spread_of(X) * np.sqrt(X.shape[1]))] * copies
-    if isinstance(Z, str):
-        Z = [choose_pseudo_inputs(X, M, Z, seed=seed)] * copies
+    chosen = {"kernels": kernels is None, "Z": isinstance(Z, str)}
+    if chosen["kernels"]:
+        kernels = SquaredExponential(1.0, spread_of(X) * np.sqrt(X.shape[1]))
+    if chosen["Z"]:
+        Z = choose_pseudo_inputs(X, M, Z, seed=seed)
     kernels, Z, noise, C = check_model(kernels, Z, noise, classes, y, X.shape[1])
-    return {"kernels": kernels, "Z": Z, "noise": noise}, C
+    values = {"kernels": kernels, "Z": Z, "noise": noise}
+    if not shared:  # what nobody gave starts alike in every class
+        values |= {name: values[name] * C for name in chosen if chosen[name]}
+    return values, C
 
 
-def _check_choices(method, update, optimiser, optimise):
+def _check_choices(method, update, optimiser):
     for name, value, known in (("update", update, UPDATES), ("optimiser", optimiser, OPTIMISERS)):
         if value not in known:
             raise ValueError(f"{name} = {value!r} is unknown; choose one of {', '.join(map(repr, known))}")
@@ -246,6 +259,3 @@ def _check_choices(method, update, optimiser, optimise):
         raise ValueError(
             'for method = "sep" the inner gradient is already that with the sites held still; give update = "inner"'
         )
-    unknown = set(optimise) - {"kernels", "Z", "noise"}
-    if unknown or not optimise:
-        raise ValueError(f'optimise names some of "kernels", "Z" and "noise"; got {sorted(optimise)}')

@@ -25,6 +25,11 @@ class Coordinates:
         parts = [np.log(np.ravel(value)) for value in self._positive(values).values()]
         if "Z" in self.learn:
             parts.append((values["Z"] / self.spread).ravel())
+        if not parts:
+            raise ValueError(
+                f"nothing is left to learn: of {list(values)} optimise names {list(self.learn)}, which have no parameters; "
+                "name more of them, or call the inference itself"
+            )
         return np.concatenate(parts)
 
     def unpack(self, point, values):

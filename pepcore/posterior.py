@@ -7,7 +7,7 @@ import numpy as np
 from pepcore.features import Basis
 from pepcore.gaussian import log_determinant, safe_cholesky, solve_lower
 from pepcore.threads import one_blas_thread
-from pepcore.validation import check_inputs
+from pepcore.validation import as_real, check_inputs
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,7 @@ class Posterior:
     def log_density(self, Xs, fs):
         """log N(fs; mean, covariance) in nats of the latent values fs (S,) or (T, S) at Xs (S, D), jointly."""
         mean, covariance = self.predict_full(Xs)
-        fs = np.asarray(fs, dtype=float)
+        fs = as_real(fs, "fs")
         if fs.shape[-1:] != mean.shape or fs.ndim > 2:
             raise ValueError(f"fs must have {len(mean)} values per row, one for each row of Xs; got shape {fs.shape}.")
         root = _root(covariance)

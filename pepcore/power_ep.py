@@ -22,7 +22,15 @@ from pepcore.likelihoods import Gaussian
 from pepcore.posterior import Posterior
 from pepcore.sites import Sites, log1p_ratio
 from pepcore.threads import one_blas_thread
-from pepcore.validation import check_alpha, check_inputs, check_positive, check_targets
+from pepcore.validation import (
+    as_real,
+    check_alpha,
+    check_inputs,
+    check_jitter,
+    check_positive,
+    check_targets,
+    refuse_mask,
+)
 
 __all__ = ["infer", "regression"]
 
@@ -47,8 +55,8 @@ def regression(kernel, Z, X, y, noise=0.1, alpha=0.5, blocks=None, jitter=1e-6, 
     jitter : float
         Added to the diagonal of K_uu, relative to the kernel's variance; tenfold after a failed factorisation.
     stream : bool
-        Recompute the features where they are needed in place of storing them: memory O(M² + N) in place of O(NM) for
-        about half as much time again. Not with blocks.
+        Recompute the features where they are needed in place of storing them: memory O(M² + N), beside a copy of X, in
+        place of O(NM) for about half as much time again. Not with blocks.
 
     Returns
     -------
@@ -57,17 +65,18 @@ def regression(kernel, Z, X, y, noise=0.1, alpha=0.5, blocks=None, jitter=1e-6, 
     Raises
     ------
     ValueError
-        For wrong shapes, NaN, a power outside [0, 1], a noise that is not positive, blocks that are no partition.
+        For wrong shapes, NaN, a power outside [0, 1], a noise that is not positive, a jitter outside [0, 1e-2],
+        blocks that are no partition.
     NotPositiveDefiniteError
         If K_uu cannot be factorised even with a jitter of 1e-2.
 
     Source: bui2017 sections 3.4 and 3.7, with the sign of the last term of the structured evidence corrected;
     :eq:`sr-evidence`, :eq:`sr-blocks`, :eq:`sr-rotation`.
     """
-    X = check_inputs(X, "X")
-    Z = check_inputs(Z, "Z", columns=X.shape[1])
+    X = check_inputs(X, "X", copy=True)
+    Z = check_inputs(Z, "Z", columns=X.shape[1], copy=True)
     y = check_targets(y, len(X))
-    noise = check_positive(noise, "noise")
+    noise, jitter = check_positive(noise, "noise"), check_jitter(jitter)
     if blocks is None:
         alpha = check_alpha(alpha, size=len(X))
         features = feature_map(kernel, Z, X, jitter, stream)
@@ -228,17 +237,17 @@ def _block_gradient(features, rotated, solution, noise):
 
 def _check_blocks(blocks, size):
     """`blocks` as a list of index arrays that together hold each of range(size) once."""
+    refuse_mask(blocks, "blocks")
     labels = np.asarray(blocks) if isinstance(blocks, np.ndarray) else None
     if labels is not None and labels.shape == (size,) and np.issubdtype(labels.dtype, np.integer):
         return [np.flatnonzero(labels == label) for label in np.unique(labels)]
-    try:
-        indices = [np.asarray(block, dtype=np.intp).ravel() for block in blocks]
-        joined = np.concatenate(indices)
-    except (TypeError, ValueError):
-        joined = np.array([-1])
+    parts = blocks if np.iterable(blocks) else []
+    # not integers yet: their fractions would be cut off, and every block seem right
+    indices = [as_real(block, f"blocks[{number}]").ravel() for number, block in enumerate(parts)]
+    joined = np.concatenate(indices or [[]])
     if len(joined) != size or not np.array_equal(np.sort(joined), np.arange(size)) or not all(map(len, indices)):
         raise ValueError(
             f"blocks must be {size} integer labels in an array, or a list of non-empty index arrays that hold each of "
             f"0 ... {size - 1} exactly once; got {type(blocks).__name__} of length {np.size(joined)} after joining."
         )
-    return indices
+    return [index.astype(np.intp) for index in indices]

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 
 from pepcore.kernels import SquaredExponential
+from pepcore.validation import check_count
 
 KMEANS_ROWS = 20_000  # k-means only has to spread Z over the data, for which a sample is enough
 
@@ -21,8 +22,9 @@ def choose_pseudo_inputs(X, M, how="kmeans", seed=0):
     Raises
     ------
     ValueError
-        If X has fewer than M distinct rows, or `how` is neither "kmeans" nor "subset".
+        If M is no whole number from 1 upwards, X has fewer than M distinct rows, or `how` is neither "kmeans" nor "subset".
     """
+    M = check_count(M, "M")
     rng = np.random.default_rng(seed)
     distinct = np.unique(X, axis=0)
     if len(distinct) < M:

@@ -8,7 +8,7 @@ import numpy as np
 
 from pepcore.gaussian import NotPositiveDefiniteError
 from pepcore.sites import ImproperCavityError
-from pepcore.validation import check_positive
+from pepcore.validation import check_count, check_positive, check_step
 
 SMALLEST_STEP = 1e-6
 RUNAWAY = 100.0  # after a sweep that makes the sites want to move so many times further they would not come back
@@ -46,7 +46,7 @@ def run_sweeps(evaluate, propose, start, step, tolerance, max_sweeps, next_step=
     step : float in (0, 1], the longest step
     tolerance : float
         For the largest element of `move`, and for the change of the evidence by the last sweep, relative if that is large.
-    max_sweeps : int
+    max_sweeps : int, 0 for the state at the start
     next_step : callable, as `damped_step`
 
     Returns
@@ -58,11 +58,10 @@ def run_sweeps(evaluate, propose, start, step, tolerance, max_sweeps, next_step=
     Raises
     ------
     ValueError
-        For a step outside (0, 1] or a tolerance that is not positive.
+        For a step outside (0, 1], a tolerance that is not positive, or a number of sweeps that is not whole or below 0.
     """
-    tolerance, step = check_positive(tolerance, "tolerance"), check_positive(step, "step")
-    if step > 1:
-        raise ValueError(f"step = {step} must be in (0, 1]; 1 is undamped, smaller values damp oscillations")
+    step, tolerance = check_step(step), check_positive(tolerance, "tolerance")
+    max_sweeps = check_count(max_sweeps, "max_sweeps", least=0)
     state, history, largest = evaluate(start), [], step
     for sweep in range(max_sweeps + 1):
         change = _change(state)

@@ -12,7 +12,15 @@ from pepcore.parameters import Coordinates
 from pepcore.sites import ImproperCavityError
 from pepcore.starts import choose_pseudo_inputs, default_kernel, spread_of, variance_of
 from pepcore.threads import one_blas_thread
-from pepcore.validation import check_inputs, check_positive, check_targets
+from pepcore.validation import (
+    as_real,
+    check_count,
+    check_inputs,
+    check_names,
+    check_not_negative,
+    check_positive,
+    check_targets,
+)
 
 __all__ = ["Model", "choose_pseudo_inputs", "default_kernel", "fit", "fit_minibatch"]
 
@@ -70,20 +78,22 @@ def fit(
     Raises
     ------
     ValueError
-        For wrong shapes, NaN, names in `optimise` that do not exist, or more pseudo-inputs than distinct rows of X.
+        For wrong shapes, NaN, names in `optimise` that do not exist or leave nothing to learn, more pseudo-inputs than
+        distinct rows of X, or settings out of range.
     """
     X = check_inputs(X, "X")
     y = check_targets(y, len(X))
     accepted = inspect.signature(method).parameters
-    unknown = set(optimise) - {"kernel", "noise", "Z", "likelihood"}
-    if unknown:
-        raise ValueError(f'optimise names "kernel", "noise", "Z" and "likelihood"; got {sorted(unknown)} as well.')
+    optimise = check_names(optimise, ("kernel", "noise", "Z", "likelihood"))
+    restarts = check_count(restarts, "restarts")
+    max_evaluations = check_count(max_evaluations, "max_evaluations", least=0)
+    tolerance = check_not_negative(tolerance, "tolerance", "0 goes on until the evidence no longer rises, 1e-9 is usual")
     rng = np.random.default_rng(seed)
     spread = spread_of(X)
     kernel = kernel if kernel is not None else default_kernel(X, y)
     noise = check_positive(noise, "noise") if noise is not None else 0.1 * variance_of(y)
-    if "alpha" in accepted:
-        options = {**options, "alpha": alpha}
+    if "alpha" in accepted:  # private powers are copied, since the model keeps them
+        options = {**options, "alpha": as_real(alpha, "alpha").copy() if np.ndim(alpha) else alpha}
 
     start = {"kernel": kernel}
     if "noise" in accepted:
@@ -128,7 +138,7 @@ def fit(
 def _start_pseudo_inputs(Z, X, M, spread, rng):
     if isinstance(Z, str):
         return choose_pseudo_inputs(X, M, Z, seed=rng)
-    return check_inputs(Z, "Z", columns=X.shape[1]).copy()
+    return check_inputs(Z, "Z", columns=X.shape[1], copy=True)
 
 
 def _scatter(start, Z, X, spread, rng):

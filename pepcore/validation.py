@@ -6,14 +6,18 @@ writes to what it was given.  Nothing is coerced silently: a wrong shape is an e
 
 import numpy as np
 
+from pepcore.gaussian import MAX_JITTER
+from pepcore.sites import Sites
 
-def as_real(value, name):
+
+def as_real(value, name, expected="an array of real numbers"):
     """Turn `value` into a float64 array, or say why that is not possible.
 
     Parameters
     ----------
     value : array_like of real numbers, any shape
     name : str                  what to call it in the error
+    expected : str              what the error says it must be
 
     Returns
     -------
@@ -21,15 +25,28 @@ def as_real(value, name):
 
     Raises
     ------
-    ValueError                  not numbers (text, complex, ragged lists)
+    ValueError                  not numbers (text, complex, ragged lists), or numbers under a mask
     """
+    refuse_mask(value, name)
     try:
         array = np.asarray(value)
         if array.dtype.kind not in "biufO":
             raise TypeError(f"its type is {array.dtype}")
+        # NumPy would read the numbers out of the text
+        if array.dtype.kind == "O" and any(isinstance(item, str | bytes) for item in array.flat):
+            raise TypeError("it holds text")
         return array.astype(float, copy=False)
     except (TypeError, ValueError) as reason:
-        raise ValueError(f"{name} must be an array of real numbers ({reason})") from None
+        raise ValueError(f"{name} must be {expected} ({reason})") from None
+
+
+def refuse_mask(value, name):
+    """Raise ValueError for a masked array: NumPy would use what lies under the mask."""
+    if np.ma.isMaskedArray(value):
+        raise ValueError(
+            f"{name} is a masked array, expected a plain one, as the mask would be lost; drop the masked rows, or give "
+            f"{name}.data if none is masked"
+        )
 
 
 def check_finite(array, name):
@@ -46,7 +63,7 @@ def check_finite(array, name):
     return array
 
 
-def check_inputs(X, name="X", columns=None):
+def check_inputs(X, name="X", columns=None, copy=False):
     """Check a set of inputs, one row per point.
 
     Parameters
@@ -54,6 +71,7 @@ def check_inputs(X, name="X", columns=None):
     X : (N, D) array_like       inputs, N >= 1, D >= 1
     name : str                  what to call it in the error
     columns : int, optional     the D that the other arrays of the call have
+    copy : bool                 for a result that keeps them: the caller may change X later
 
     Returns
     -------
@@ -73,10 +91,10 @@ def check_inputs(X, name="X", columns=None):
         raise ValueError(f"{name} has shape {X.shape}, expected (N, D) with N >= 1 and D >= 1")
     if columns is not None and X.shape[1] != columns:
         raise ValueError(f"{name} has {X.shape[1]} column(s), expected {columns} as in the other inputs")
-    return check_finite(X, name)
+    return check_finite(np.array(X) if copy else X, name)
 
 
-def check_targets(y, size, name="y", each="row of X"):
+def check_targets(y, size, name="y", each="row of X", copy=False):
     """Check targets, one per row of the inputs.
 
     Parameters
@@ -85,6 +103,7 @@ def check_targets(y, size, name="y", each="row of X"):
     size : int                  N, the number of rows of X
     name : str                  what to call it in the error
     each : str                  what there are N of
+    copy : bool                 as in `check_inputs`
 
     Returns
     -------
@@ -98,7 +117,7 @@ def check_targets(y, size, name="y", each="row of X"):
     if y.shape != (size,):
         hint = f"; give {name}.ravel()" if y.ndim == 2 and y.size == size else ""
         raise ValueError(f"{name} has shape {y.shape}, expected ({size},), one number per {each}{hint}")
-    return check_finite(y, name)
+    return check_finite(np.array(y) if copy else y, name)
 
 
 def check_alpha(alpha, size=None):
@@ -111,7 +130,7 @@ def check_alpha(alpha, size=None):
 
     Returns
     -------
-    float for a scalar, else (size,) ndarray of float64
+    float for a scalar, else (size,) ndarray of float64, a copy
 
     Raises
     ------
@@ -128,11 +147,27 @@ def check_alpha(alpha, size=None):
             f"alpha = {np.atleast_1d(alpha)[np.atleast_1d(outside)][0]} is outside [0, 1]; "
             "0 gives VFE, 1 gives EP, 0.5 is a good compromise"
         )
-    return float(alpha) if alpha.ndim == 0 else alpha
+    return float(alpha) if alpha.ndim == 0 else alpha.copy()
+
+
+def check_number(value, name):
+    """Check one real number; returns it as float.
+
+    ValueError for text, NaN, an infinity, or an array, even of one element.
+    """
+    number = as_real(value, name, "one real number")
+    if number.ndim:
+        raise ValueError(f"{name} has shape {number.shape}, expected one number; give a float")
+    return float(check_finite(number, name))
 
 
 def check_positive(value, name):
-    """Check a positive parameter such as a noise variance or a kernel variance.
+    """Check a positive number such as a noise variance; returns it as float, or ValueError as `check_all_positive`."""
+    return float(check_all_positive(check_number(value, name), name))
+
+
+def check_all_positive(value, name):
+    """Check positive parameters, as many as there are.
 
     Parameters
     ----------
@@ -141,11 +176,11 @@ def check_positive(value, name):
 
     Returns
     -------
-    float for a scalar, else ndarray of float64
+    ndarray of float64
 
     Raises
     ------
-    ValueError                   not a number, not finite, zero or negative
+    ValueError                   not numbers, not finite, zero or negative
     """
     value = check_finite(as_real(value, name), name)
     if (value <= 0).any():
@@ -153,16 +188,43 @@ def check_positive(value, name):
             f"{name} = {value if value.ndim == 0 else value.tolist()} must be positive; "
             f"a parameter that has to be almost zero can be a small number such as 1e-8"
         )
-    return float(value) if value.ndim == 0 else value
+    return value
 
 
-def check_count(value, name):
+def check_not_negative(value, name, advice):
+    """Check a number that may be 0; returns it as float, or ValueError with the advice if it is below."""
+    number = check_number(value, name)
+    if number < 0:
+        raise ValueError(f"{name} = {number} must be at least 0; {advice}")
+    return number
+
+
+def check_jitter(jitter):
+    """Check a jitter relative to the kernel's variance; returns it as float, or ValueError outside [0, 1e-2]."""
+    jitter = check_number(jitter, "jitter")
+    if not 0 <= jitter <= MAX_JITTER:
+        raise ValueError(
+            f"jitter = {jitter} must be in [0, {MAX_JITTER}], a small part of the kernel's variance; 1e-6 suits most problems"
+        )
+    return jitter
+
+
+def check_step(step):
+    """Check the length of a damped step; returns it as float, or ValueError outside (0, 1]."""
+    step = check_positive(step, "step")
+    if step > 1:
+        raise ValueError(f"step = {step} must be in (0, 1]; 1 is undamped, smaller values damp oscillations")
+    return step
+
+
+def check_count(value, name, least=1):
     """Check a number of things, such as basis vectors or sweeps.
 
     Parameters
     ----------
-    value : int                 at least 1; a float that is whole will do
+    value : int                 at least `least`; a float that is whole will do
     name : str                  what to call it in the error
+    least : int
 
     Returns
     -------
@@ -170,11 +232,11 @@ def check_count(value, name):
 
     Raises
     ------
-    ValueError                  not one whole number, or below 1
+    ValueError                  not one whole number, or below `least`
     """
-    number = as_real(value, name)
-    if number.ndim or not np.isfinite(number) or number < 1 or number != np.floor(number):
-        raise ValueError(f"{name} = {value!r} must be a whole number, at least 1")
+    number = as_real(value, name, "a whole number")
+    if number.ndim or not np.isfinite(number) or number < least or number != np.floor(number):
+        raise ValueError(f"{name} = {value!r} must be a whole number, at least {least}")
     return int(number)
 
 
@@ -206,6 +268,19 @@ def check_plain(kernel, method):
         raise ValueError(f"{method} take points of f itself; give a plain kernel, not one for other pseudo-points")
 
 
+def check_names(names, known, name="optimise"):
+    """Check a choice among known names; returns it as a tuple, or ValueError for one name alone or names unknown."""
+    choices = ", ".join(map(repr, known))
+    if isinstance(names, str) or not np.iterable(names):
+        example = (names if names in known else known[0],)
+        raise ValueError(f"{name} = {names!r} must be a tuple of names out of {choices}, such as {example}")
+    names = tuple(names)
+    unknown = [one for one in names if one not in known]
+    if unknown:
+        raise ValueError(f"{name} is a tuple of names out of {choices}; got {unknown} as well")
+    return names
+
+
 def check_order(order, size, name="order"):
     """Check an order in which to take `size` things.
 
@@ -232,3 +307,14 @@ def check_order(order, size, name="order"):
             "numpy's Generator.permutation makes such an order"
         )
     return order.astype(int)
+
+
+def check_sites(sites, shape, name="sites"):
+    """Check Sites to start from; returns a copy, or ValueError for another kind or shape, or values that are not finite."""
+    expected = f"{name} must be Sites of shape {shape}, the last axis one for each row of X, as a fit of this kind holds them"
+    if not isinstance(sites, Sites):
+        raise ValueError(f"{expected}; got {type(sites).__name__}")
+    tau, nu = (as_real(value, f"{name}.{key}").copy() for key, value in vars(sites).items())
+    if tau.shape != shape or nu.shape != shape:
+        raise ValueError(f"{expected}; got Sites of shapes {tau.shape} and {nu.shape}")
+    return Sites(check_finite(tau, "sites.tau"), check_finite(nu, "sites.nu"))

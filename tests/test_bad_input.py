@@ -7,9 +7,19 @@ for y ~ N(0, AᵀA + diag d), stack R = qr([A D^-½, I]ᵀ).
 import numpy as np
 import pytest
 
-from pepcore import exact, power_ep, training
+from pepcore import (
+    decoupled,
+    exact,
+    fixed_basis,
+    multiclass,
+    multiclass_minibatch,
+    multiclass_training,
+    power_ep,
+    training,
+)
 from pepcore.kernels import Matern52, SquaredExponential
-from pepcore.likelihoods import Probit
+from pepcore.likelihoods import Gaussian, Probit, StudentT
+from pepcore.sites import Sites
 
 ALPHAS = [0.0, 0.3, 1.0]
 
@@ -219,8 +229,41 @@ def fit(X, y, Z, **options):
     return training.fit(None, X, y, Z=Z, max_evaluations=5, **options)
 
 
+def sparse_infer(X, y, Z, **options):
+    return power_ep.infer(SquaredExponential(1.0, [1.0, 1.0]), Z, X, y, Gaussian(), **options)
+
+
+def fixed_basis_infer(X, y, Z, **options):
+    return fixed_basis.infer(SquaredExponential(1.0, [1.0, 1.0]), Z, X, y, Gaussian(), **options)
+
+
+def nystrom(X, y, Z, **options):
+    return fixed_basis.nystrom(SquaredExponential(1.0, [1.0, 1.0]), Z, X, y, X, **options)
+
+
+def fit_minibatch(X, y, Z, **options):
+    return training.fit_minibatch(None, X, y, Gaussian(), Z=Z, epochs=1, **options)
+
+
+def multiclass_infer(X, y, Z, **options):
+    return multiclass.infer(SquaredExponential(1.0, [1.0, 1.0]), Z, X, y > 0, **options)
+
+
+def multiclass_fit(X, y, Z, **options):
+    return multiclass_training.fit(None, X, y > 0, Z=Z, **{"iterations": 1, **options})
+
+
+def multiclass_fit_minibatch(X, y, Z, **options):
+    return multiclass_minibatch.fit_minibatch(SquaredExponential(1.0, [1.0, 1.0]), Z, (X, y > 0), **options)
+
+
+def decoupled_infer(X, y, Z, **options):
+    return decoupled.infer(SquaredExponential(1.0, [1.0, 1.0]), Z, None, X, y, Gaussian(), steps=1, **options)
+
+
 ALL = [regression, exact_regression, exact_infer, fit]
 SPARSE = [regression, fit]
+SWEEPING = [sparse_infer, fixed_basis_infer, multiclass_infer]
 
 
 def spoil(array, value):
@@ -273,6 +316,23 @@ def test_values_that_are_no_numbers(call):
         call(X, y + 1j, Z)
 
 
+@pytest.mark.parametrize("call", ALL)
+def test_text_in_an_array_of_objects_is_refused_and_numbers_are_not(call):
+    X, y, Z = problem()
+    assert np.isfinite(call(X.astype(object), y, Z).predict(X)).all()
+    with pytest.raises(ValueError, match=r"X must be an array of real numbers \(it holds text\)"):
+        call(X.astype(str).astype(object), y, Z)
+
+
+@pytest.mark.parametrize("call", [regression, exact_regression, fit])
+def test_masked_arrays_are_refused(call):
+    X, y, Z = problem()
+    with pytest.raises(ValueError, match=r"X is a masked array.*drop the masked rows"):
+        call(np.ma.masked_greater(X, 1.9), y, Z)
+    with pytest.raises(ValueError, match="y is a masked array"):
+        call(X, np.ma.masked_greater(y, 0.0), Z)
+
+
 @pytest.mark.parametrize("call", SPARSE)
 def test_pseudo_inputs_of_another_shape(call):
     X, y, Z = problem()
@@ -301,8 +361,25 @@ def test_powers_outside_of_the_range(call, alpha):
 @pytest.mark.parametrize("call", [regression, exact_infer, fit])
 def test_private_powers_of_another_number(call):
     X, y, Z = problem()
+    with pytest.raises(ValueError, match="alpha is a masked array"):
+        call(X, y, Z, alpha=np.ma.array(np.full(40, 0.5)))
     with pytest.raises(ValueError, match=r"alpha has shape \(3,\)"):
         call(X, y, Z, alpha=np.full(3, 0.5))
+
+
+@pytest.mark.parametrize(
+    ("blocks", "message"),
+    [
+        ([np.arange(20) + 0.7, np.arange(20, 40)], "0 ... 39 exactly once"),
+        ([np.arange(20), np.ma.array(np.arange(20, 40))], r"blocks\[1\] is a masked array"),
+        ([np.arange(20).astype(str), np.arange(20, 40)], r"blocks\[0\] must be an array of real numbers"),
+        (np.ma.array(np.arange(40) // 4), "blocks is a masked array"),
+    ],
+)
+def test_blocks_that_are_no_partition(blocks, message):
+    X, y, Z = problem()
+    with pytest.raises(ValueError, match=message):
+        regression(X, y, Z, blocks=blocks)
 
 
 @pytest.mark.parametrize("call", [regression, exact_regression, fit])
@@ -311,6 +388,77 @@ def test_noise_that_is_not_positive(call, noise):
     X, y, Z = problem()
     with pytest.raises(ValueError, match=r"noise .*(positive|NaN)"):
         call(X, y, Z, noise=noise)
+
+
+@pytest.mark.parametrize("call", [regression, exact_regression, fit])
+@pytest.mark.parametrize("noise", [[0.1], np.linspace(0.1, 0.5, 40)])
+def test_a_noise_for_every_datum_is_refused(call, noise):
+    X, y, Z = problem()
+    with pytest.raises(ValueError, match=r"noise has shape .*, expected one number"):
+        call(X, y, Z, noise=noise)
+
+
+@pytest.mark.parametrize("likelihood", [{"noise": [0.1, 0.2]}, {"degrees": [4.0]}, {"scale": np.ones(3)}])
+def test_likelihoods_with_arrays_of_parameters_are_refused(likelihood):
+    with pytest.raises(ValueError, match="expected one number"):
+        (Gaussian if "noise" in likelihood else StudentT)(**likelihood)
+
+
+@pytest.mark.parametrize("name", ["step", "tolerance"])
+def test_arrays_for_the_options_of_sweeps_are_refused(name):
+    X, y, Z = problem()
+    with pytest.raises(ValueError, match=f"{name} has shape .*, expected one number"):
+        exact_infer(X, y, Z, **{name: [0.5, 0.5]})
+
+
+@pytest.mark.parametrize("jitter", [-1e-3, 0.1, np.inf, np.nan, "a", [1e-6]])
+@pytest.mark.parametrize(
+    "call",
+    [*ALL, *SWEEPING, nystrom, fit_minibatch, multiclass_fit, multiclass_fit_minibatch, decoupled_infer],
+)
+def test_jitters_that_are_no_small_numbers(call, jitter):
+    X, y, Z = problem()
+    with pytest.raises(ValueError, match=r"jitter .*(in \[0, 0.01\]|NaN|number)"):
+        call(X, y, Z, jitter=jitter)
+
+
+@pytest.mark.parametrize("max_sweeps", [-1, 2.5, np.nan, "many"])
+@pytest.mark.parametrize("call", [exact_infer, *SWEEPING])
+def test_numbers_of_sweeps_that_are_no_numbers(call, max_sweeps):
+    X, y, Z = problem()
+    with pytest.raises(ValueError, match=r"max_sweeps .*must be a whole number"):
+        call(X, y, Z, max_sweeps=max_sweeps)
+
+
+def has_begun(*_):
+    pytest.fail("it learns before it looks at its options")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"), [({"max_sweeps": -1}, "max_sweeps = -1 .* at least 0"), ({"tolerance": 0}, "tolerance = 0")]
+)
+def test_options_of_the_last_inference_are_refused_before_the_learning(options, message):
+    X, y, Z = problem()
+    with pytest.raises(ValueError, match=message):
+        multiclass_fit(X, y, Z, callback=has_begun, **options)
+    if "max_sweeps" in options:
+        with pytest.raises(ValueError, match=message):
+            fit_minibatch(X, y, Z, at_step=has_begun, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"max_evaluations": -1}, "max_evaluations = -1 must be a whole number"),
+        ({"tolerance": -1e-9}, "tolerance = -1e-09 must be at least 0"),
+        ({"tolerance": np.nan}, "tolerance = nan"),
+    ],
+)
+def test_options_of_the_optimiser_are_checked(options, message):
+    X, y, Z = problem()
+    assert np.isfinite(training.fit(None, X, y, Z=Z, max_evaluations=5.0, tolerance=0).fit.log_evidence)
+    with pytest.raises(ValueError, match=message):
+        training.fit(None, X, y, Z=Z, **options)
 
 
 @pytest.mark.parametrize("labels", [[0, 1], [0, 2], [1, 2], [-1, 0]])
@@ -325,6 +473,37 @@ def test_labels_that_are_not_plus_or_minus_one(labels):
 def test_kernel_parameters_that_are_not_positive(parameters):
     with pytest.raises(ValueError, match="must be"):
         SquaredExponential(**parameters)
+
+
+@pytest.mark.parametrize("M", [-1, 0, 2.5, "many", [4]])
+@pytest.mark.parametrize("call", [fit, fit_minibatch, multiclass_fit])
+def test_numbers_of_pseudo_inputs_that_are_no_numbers(call, M):
+    X, y, _ = problem()
+    with pytest.raises(ValueError, match=r"M .*must be a whole number"):
+        call(X, y, "kmeans", M=M)
+
+
+@pytest.mark.parametrize("restarts", [0, 1.5])
+def test_numbers_of_restarts_that_are_no_numbers(restarts):
+    with pytest.raises(ValueError, match=f"restarts = {restarts} must be a whole number, at least 1"):
+        fit(*problem(), restarts=restarts)
+
+
+@pytest.mark.parametrize("call", [fit, fit_minibatch, multiclass_fit])
+def test_a_name_alone_is_no_tuple_of_names(call):
+    with pytest.raises(ValueError, match=r"optimise = 'noise' must be a tuple of names out of 'kernel"):
+        call(*problem(), optimise="noise")
+
+
+@pytest.mark.parametrize("optimise", [(), ("likelihood",)])
+def test_nothing_to_learn_is_an_error_that_says_so(optimise):
+    X, y, Z = problem()
+    labels = np.where(y > 0, 1.0, -1.0)
+    with pytest.raises(ValueError, match=r"nothing is left to learn: .*name more"):
+        fit(X, labels, Z, method=power_ep.infer, likelihood=Probit(), optimise=optimise)
+    if optimise:  # without names learning on batches moves the sites alone
+        with pytest.raises(ValueError, match="nothing is left to learn"):
+            training.fit_minibatch(None, X, labels, Probit(), Z=Z, optimise=optimise)
 
 
 def test_more_pseudo_inputs_than_distinct_rows():
@@ -359,6 +538,70 @@ def test_arrays_of_the_caller_may_be_read_only_and_stay_as_they_are(call, order)
     model.predict(arrays[0])
     _ = model.fit.gradient if call is fit else model.gradient
     assert all(np.array_equal(a, b) for a, b in zip(arrays, before))
+
+
+def moved(arrays):
+    """The caller goes on to use the memory for something else."""
+    for array in arrays:
+        array *= -3
+        array += 1
+
+
+@pytest.mark.parametrize("call", [regression, exact_regression, exact_infer, *SWEEPING])
+def test_predictions_stay_when_the_caller_changes_the_arrays(call):
+    arrays, (Xs, *_) = problem(), problem(seed=1)
+    model = call(*arrays)
+    before = model.predict(Xs)
+    moved(arrays)
+    assert np.array_equal(model.predict(Xs), before)
+
+
+def test_decoupled_bases_stay_when_the_caller_changes_the_arrays():
+    (X, y, beta), (gamma, *_) = problem(), problem(N=5, seed=1)
+    bases = decoupled.infer(SquaredExponential(1.0, [1.0, 1.0]), beta, gamma, X, y, Gaussian(), steps=2).bases
+    before = bases.beta.copy(), bases.gamma.copy()
+    moved((beta, gamma))
+    assert np.array_equal(bases.beta, before[0])
+    assert np.array_equal(bases.gamma, before[1])
+
+
+@pytest.mark.parametrize(
+    ("call", "options"),
+    [
+        (exact_regression, {}),
+        (exact_infer, {}),
+        (regression, {"stream": True}),
+        (sparse_infer, {"stream": True}),
+        (multiclass_infer, {"stream": True}),
+        (fit_minibatch, {}),
+    ],
+)
+def test_a_gradient_asked_for_later_is_that_of_the_arrays_given(call, options):
+    arrays = problem()
+    now, later = (getattr(model, "fit", model) for model in (call(*arrays, **options), call(*arrays, **options)))
+    expected = now.gradient
+    moved(arrays)
+    assert str(later.gradient) == str(expected)
+
+
+def test_private_powers_given_to_a_model_stay_when_the_caller_changes_them():
+    X, y, Z = problem()
+    alpha, index = np.linspace(0, 1, len(y)), np.arange(20, 40)
+    whole, blocked = fit(X, y, Z, alpha=alpha), regression(X, y, Z, alpha=0.5, blocks=[np.arange(20), index])
+    expected = regression(X, y, Z, alpha=0.5, blocks=[np.arange(20), index.copy()]).gradient
+    alpha[:], index[:] = 0.5, np.arange(20)
+    assert np.array_equal(whole.alpha, np.linspace(0, 1, len(y)))
+    assert np.array_equal(whole.fit.alpha, np.linspace(0, 1, len(y)))
+    assert str(blocked.gradient) == str(expected)
+
+
+def test_sites_to_start_from_stay_when_they_are_all_that_is_returned():
+    X, y, Z = problem()
+    flat = Sites.flat(len(y))
+    with pytest.warns(RuntimeWarning, match="not converged after 0 sweeps"):
+        model = sparse_infer(X, y, Z, sites=flat, max_sweeps=0)
+    flat.tau[:] = 5.0
+    assert (model.sites.tau == 0).all()
 
 
 def test_private_powers_and_blocks_of_the_caller_stay_as_they_are():

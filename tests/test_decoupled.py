@@ -729,6 +729,7 @@ def test_no_step_makes_the_covariance_of_all_of_gamma_if_columns_are_sampled():
         ({"likelihood": Probit()}, "labels"),
         ({"start": "prior"}, "start is a str"),
         ({"start": Orthogonal(np.zeros(2), np.zeros(BETA), np.eye(BETA))}, "start.a_gamma has shape"),
+        ({"start": Orthogonal(np.zeros(GAMMA), np.zeros(BETA), np.tri(BETA).T)}, "start.S_root has numbers above its diagonal"),
     ],
 )
 def test_bad_input_says_what_to_do(change, message):
@@ -736,6 +737,14 @@ def test_bad_input_says_what_to_do(change, message):
     arguments = {"beta": beta, "gamma": gamma, "X": X, "y": y, "likelihood": Gaussian(NOISE)} | change
     with pytest.raises(ValueError, match=message):
         decoupled.infer(KERNEL, **arguments)
+
+
+@pytest.mark.parametrize("natural", [True, False])
+def test_a_start_may_be_made_of_lists(natural):
+    start = somewhere(Orthogonal, bases_of())
+    lists = Orthogonal(*(value.tolist() for value in vars(start).values()))
+    first, second = (run(natural=natural, steps=1, start=one).log_evidence for one in (start, lists))
+    assert first == second
 
 
 def test_a_kernel_for_other_pseudo_points_is_refused():

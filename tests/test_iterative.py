@@ -256,6 +256,8 @@ def test_bad_input_is_refused():
         power_ep.infer(KERNEL, Z, X, y, Probit(), step=2.0)
     with pytest.raises(ValueError, match="one for each row of X"):
         power_ep.infer(KERNEL, Z, X, y, Probit(), sites=Sites.flat(3))
+    with pytest.raises(ValueError, match=r"must be Sites .*got tuple"):
+        power_ep.infer(KERNEL, Z, X, y, Probit(), sites=(np.zeros(40), np.zeros(40)))
     with pytest.raises(ImproperCavityError):
         power_ep.infer(KERNEL, Z, X, y, Probit(), sites=Sites(np.full(40, -9.0), np.zeros(40)))
 

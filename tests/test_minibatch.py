@@ -216,6 +216,13 @@ def test_bad_settings_say_what_is_wrong(setting, message):
         training.fit_minibatch(None, X, y, Probit(), **({"M": 3, "epochs": 1} | setting))
 
 
+@pytest.mark.filterwarnings("ignore:EP has not converged")
+def test_whole_numbers_may_be_of_another_type():
+    X, _, y = problem(N=40)
+    model = training.fit_minibatch(None, X, y, Probit(), M=3, batch=10.0, epochs=np.float64(2), max_sweeps=np.int64(1))
+    assert model.evaluations == 8
+
+
 def test_the_callers_arrays_are_not_changed():
     X, _, y = problem(N=40)
     Z = X[:4].copy()

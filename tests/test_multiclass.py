@@ -374,6 +374,10 @@ def test_seps_gradient_is_exact_with_the_tied_sites_held_still(alpha):
 
 # --- bad input -------------------------------------------------------------------------------------------------------
 
+def tied(M, value=0.0):
+    return multiclass_sep.TiedSites([[np.full((M, M), value)] * 3], [[np.zeros(M)] * 3])
+
+
 BAD = [
     ({"y": np.full(24, 3)}, "0 ... 2"),
     ({"y": np.arange(24) % 3 + 0.5}, "whole numbers"),
@@ -395,8 +399,14 @@ BAD = [
     ({"classes": 1}, "at least 2"),
     ({"groups": np.zeros(24, int)}, "sep"),
     ({"method": "sep", "groups": np.zeros(5, int)}, "groups"),
+    ({"method": "sep", "groups": np.ma.zeros(24, int)}, "groups is a masked array"),
     ({"step": 0.0}, "step"),
-    ({"sites": Sites(np.zeros(24), np.zeros(24))}, "sites"),
+    ({"sites": Sites(np.zeros(24), np.zeros(24))}, r"must be Sites of shape \(2, 2, 24\).*got Sites of shapes \(24,\)"),
+    ({"sites": Sites(np.full((2, 2, 24), np.nan), np.zeros((2, 2, 24)))}, "sites.tau holds 96 value.* NaN"),
+    ({"sites": multiclass_sep.TiedSites([[]], [[]])}, "must be Sites .*got TiedSites"),
+    ({"method": "sep", "sites": Sites(np.zeros((2, 2, 24)), np.zeros((2, 2, 24)))}, "must be TiedSites.*got Sites"),
+    ({"method": "sep", "sites": tied(5)}, r"must be TiedSites.*got .*\(5, 5\)"),
+    ({"method": "sep", "sites": tied(4, np.nan)}, "sites.precisions holds 16 value.* NaN"),
 ]
 
 

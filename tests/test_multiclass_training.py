@@ -4,6 +4,7 @@ import pickle
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from test_multiclass import problem
 
@@ -215,6 +216,16 @@ def test_arrays_mapped_from_a_file_and_blocks_give_what_arrays_give(tmp_path):
     assert np.array_equal(streamed.noise, generated.noise)
 
 
+def test_lists_and_tables_are_learnt_from_as_arrays_are():
+    kernels, Z, X, y, noise = problem()
+    settings = {"noise": noise, "batch": 8, "epochs": 2.0}
+    expected = fit_minibatch(kernels, Z, (X, y), **settings)
+    for data in ((X.tolist(), y.tolist()), (pd.DataFrame(X), pd.Series(y, index=np.arange(len(y))[::-1]))):
+        found = fit_minibatch(kernels, [points.tolist() for points in Z], data, **settings)
+        assert np.array_equal(found.noise, expected.noise)
+    assert found.message == "2 epochs"
+
+
 def test_the_memory_of_stochastic_ep_does_not_grow_with_the_data():
     import tracemalloc
 
@@ -260,6 +271,23 @@ def test_a_rate_that_falls_to_nothing_stops_the_learning():
     assert not np.array_equal(seen[0], seen[1]) and np.array_equal(seen[1], seen[2])
 
 
+@pytest.mark.parametrize("given", ["block", "noises"])
+def test_training_counts_the_classes_as_inference_does(given):
+    _, Z, X, y, _ = problem()
+    y = np.minimum(y, 1)  # the third class has no datum
+    options = {"block": {"Z": np.stack(Z)}, "noises": {"noise": [0.1, 0.2, 0.3]}}
+    arguments = {"noise": 0.1, "Z": Z[0]} | options[given]
+    expected = multiclass.infer(SquaredExponential(), X=X, y=y, max_sweeps=20, tolerance=1e-2, **arguments)
+    model = fit(None, X, y, iterations=2, tolerance=1e-2, **arguments)
+    assert model.predict(X[:2]).shape == expected.predict(X[:2]).shape == (2, 3)
+    assert np.shape(model.Z) == np.shape(arguments["Z"])
+
+
+def test_a_table_of_pseudo_inputs_tells_no_number_of_classes():
+    _, Z, X, y, noise = problem()
+    assert fit(None, X, y, Z=Z[0].tolist(), noise=noise, iterations=2).predict(X[:2]).shape == (2, 3)
+
+
 # --- bad input -------------------------------------------------------------------------------------------------------
 
 
@@ -295,11 +323,28 @@ def test_bad_settings_of_training_get_a_clear_error(change, message):
     ({"batch": 0}, "batch"),
     ({"epochs": 0}, "epochs"),
     ({"method": "none"}, "unknown"),
+    ({"optimise": ("kernel", "Z")}, r"got \['kernel'\] as well"),
+    ({"optimise": "Z"}, r"such as \('Z',\)"),
+    ({"data": ((np.zeros((2, 2)), np.zeros(2)),) * 3, "size": 6}, "tuple of 3"),
+    ({"data": (np.zeros((4, 2)), [0, 1, 2, np.nan])}, "y holds 1 value.* NaN"),
+    ({"data": (np.zeros((4, 2)), ["0", "1", "2", "0"])}, "y must be an array of real numbers"),
+    ({"data": (np.zeros((4, 3)), np.zeros(4))}, r"Z\[0\] has 2 column\(s\), expected 3"),
+    ({"Z": "kmeans"}, r"Z = 'kmeans' must be an array.*choose_pseudo_inputs"),
+    ({"data": [], "size": 4}, "data gave no batches"),
+    ({"data": iter([(np.zeros((2, 2)), np.zeros(2))]), "size": 2, "epochs": 3}, "gives its batches once, but epochs = 3"),
+    ({"data": [(np.zeros((40, 2)), np.zeros(40))], "size": 4}, "batch 1 has 40 rows, more than size = 4"),
 ])
 def test_bad_settings_of_batches_get_a_clear_error(change, message):
     kernels, Z, X, y, noise = problem()
     with pytest.raises(ValueError, match=message):
         fit_minibatch(**({"kernels": kernels, "Z": Z, "data": (X, y), "noise": noise} | change))
+
+
+def test_labels_of_another_class_are_refused_before_the_learning():
+    kernels, Z, X, y, noise = problem()
+    y[-1] = 3
+    with pytest.raises(ValueError, match="y holds 3"):
+        fit_minibatch(kernels, Z, (X, y), noise=noise, batch=1, callback=lambda _: pytest.fail("it learns"))
 
 
 def test_blocks_without_a_number_of_classes_are_an_error():

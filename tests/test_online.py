@@ -532,3 +532,5 @@ def test_bad_data_are_refused():
         fixed_basis.infer(KERNEL, XS, X, y, GAUSSIAN, rho=2)
     with pytest.raises(ValueError, match="noise"):
         fixed_basis.nystrom(KERNEL, XS, X, y, XS, noise=0)
+    with pytest.raises(ValueError, match="expected one number"):
+        fixed_basis.nystrom(KERNEL, XS, X, y, XS, noise=np.full(40, 0.1))

@@ -50,6 +50,11 @@ def test_log_density_refuses_values_of_another_length(posterior, Xs):
         posterior.log_density(Xs, np.zeros(4))
 
 
+def test_log_density_refuses_text(posterior, Xs):
+    with pytest.raises(ValueError, match="fs must be an array of real numbers"):
+        posterior.log_density(Xs, ["0"] * 5)
+
+
 def test_bui_and_csato_parameters_predict_the_same(posterior, Xs):
     mean, variance = posterior.predict(Xs)
     cross = KERNEL(Xs, posterior.basis.Z)
