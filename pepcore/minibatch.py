@@ -13,6 +13,7 @@ from pepcore.parameters import Coordinates
 from pepcore.posterior import Posterior
 from pepcore.sites import ImproperCavityError, Sites
 from pepcore.starts import choose_pseudo_inputs, default_kernel, spread_of
+from pepcore.sweeps import SMALLEST_STEP, runs_away
 from pepcore.threads import one_blas_thread
 from pepcore.validation import (
     check_alpha,
@@ -166,16 +167,20 @@ class _Learner:
             self.before, self.values = self.values, self.coordinates.unpack(point, self.values)
 
     def _move_sites(self, features, rows, weight):
-        """Move the sites of a batch; the state that they lead to, or None if the sites are all that is learnt."""
+        """Move the sites of a batch, by less than `step` if they would run away; the state that they lead to."""
         state = self._state(features, rows, weight)
-        moved = state.sites.toward(state.target, self.step)
-        change = Sites(moved.tau - state.sites.tau, moved.nu - state.sites.nu)
-        precision, shift = iterative.natural_parameters(features, change)
-        self.tau[rows], self.nu[rows] = moved.tau, moved.nu
-        self.precision, self.shift = self.precision + precision, self.shift + shift
-        after = self._state(features, rows, weight) if self.adam is not None else None
-        self.history.append(state.log_evidence)
-        return after
+        kept, step = (self.precision, self.shift), self.step
+        while True:
+            moved = state.sites.toward(state.target, step)
+            change = Sites(moved.tau - state.sites.tau, moved.nu - state.sites.nu)
+            precision, shift = iterative.natural_parameters(features, change)
+            self.tau[rows], self.nu[rows] = moved.tau, moved.nu
+            self.precision, self.shift = kept[0] + precision, kept[1] + shift
+            after = self._state(features, rows, weight)
+            if not runs_away(after, state) or step < SMALLEST_STEP:
+                self.history.append(state.log_evidence)
+                return after
+            step /= 2
 
     def _state(self, features, rows, weight):
         """Moments of the batch's data under the posterior that all sites make."""

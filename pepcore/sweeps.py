@@ -11,7 +11,7 @@ from pepcore.sites import ImproperCavityError
 from pepcore.validation import check_count, check_positive, check_step
 
 SMALLEST_STEP = 1e-6
-RUNAWAY = 100.0  # after a sweep that makes the sites want to move so many times further they would not come back
+RUNAWAY = 100.0  # times further: under an exponential rate that is a step into a region of astronomical counts
 PATIENT_STEP = 0.05  # far from the solution the sites may have to move more with every sweep, however short the step
 STILL = 1e-12  # sites that move by less have arrived, as those of a Gaussian likelihood do after one sweep
 TURNING = 0.5  # sites that turn round but come this much closer need no shorter step
@@ -105,11 +105,16 @@ def _advance(state, change, propose, evaluate, step, largest, next_step):
             new = evaluate(propose(state, step))
         except (ImproperCavityError, NotPositiveDefiniteError):  # the latter of I + A diag(τ) Aᵀ, by a τ beyond all bounds
             new = None
-        if new is not None and _change(new) <= RUNAWAY * max(1.0, change):
+        if new is not None and not runs_away(new, state):
             turned = np.vdot(new.move, state.move) < 0
             return new, next_step(_change(new), change, turned, step, largest)
         step /= 2
     return state, step
+
+
+def runs_away(new, old):
+    """Whether the sites of the state `new` want to move so much further than those of `old` that they would not come back."""
+    return not _change(new) <= RUNAWAY * max(1.0, _change(old))
 
 
 def _change(state):

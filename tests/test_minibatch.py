@@ -254,3 +254,15 @@ def test_what_starts_at_zero_cannot_be_learnt():
     kernel = Blurred(SquaredExponential(1.0, 1.0), 0.0)
     with pytest.raises(ValueError, match=r"\['widths'\] cannot be learnt from a start at 0"):
         training.fit(kernel, X, y, M=3)
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.02])
+@pytest.mark.parametrize("size", [15, 300])
+def test_large_counts_do_not_run_away_at_alpha_zero(size, rate):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y = np.round(size * np.exp(np.sin(X[:, 0])))
+    options = {"M": 8, "alpha": 0.0, "epochs": 2, "batch": 20, "rate": rate}
+    model = training.fit_minibatch(SquaredExponential(1.0, 1.0), X, y, Poisson(), **options)
+    assert model.converged
+    assert model.message == "2 epochs"
