@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pepcore.kernels import SquaredExponential, vjp_of_first
+from pepcore.validation import as_real
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +32,7 @@ class Blurred:
     def __post_init__(self):
         if not isinstance(self.kernel, SquaredExponential):
             raise ValueError(f"kernel must be a SquaredExponential, whose blur has a closed form; got {self.kernel!r}.")
-        widths = np.array(self.widths, dtype=float)
+        widths = as_real(self.widths, "widths").copy()
         if widths.ndim > 1 or not np.all(np.isfinite(widths) & (widths >= 0)):
             raise ValueError(
                 "widths must be finite and at least 0: one number shared by all inputs, or one per input in a 1-D array; "

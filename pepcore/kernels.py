@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pepcore.distances import squared_distances, weighted_squares
+from pepcore.validation import as_real
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,10 +25,10 @@ class _Stationary:
     lengthscales: float | np.ndarray = 1.0
 
     def __post_init__(self):
-        variance = np.asarray(self.variance, dtype=float)
+        variance = as_real(self.variance, "variance")
         if variance.ndim or not (np.isfinite(variance) and variance > 0):
             raise ValueError(f"variance must be one positive finite number, got {self.variance!r}.")
-        lengthscales = np.array(self.lengthscales, dtype=float)
+        lengthscales = as_real(self.lengthscales, "lengthscales").copy()
         if lengthscales.ndim > 1 or not np.all(np.isfinite(lengthscales) & (lengthscales > 0)):
             raise ValueError(
                 "lengthscales must be positive and finite: one number shared by all inputs, or one per input in a "

@@ -46,6 +46,8 @@ class Streamed:
     """
 
     def __init__(self, data, size, epochs):
+        if not np.iterable(data):
+            raise ValueError(f"data = {data!r} must be a tuple (X, y), or an iterable of such tuples")
         if size is None:
             raise ValueError("blocks from an iterator need size = N, the number of all data; arrays need a tuple (X, y)")
         if epochs > 1 and isinstance(data, Iterator):

@@ -129,13 +129,13 @@ def test_a_common_shift_of_all_inputs_changes_nothing(kernel):
     np.testing.assert_allclose(kernel(X + 2**26, X[:3] + 2**26), kernel(X, X[:3]), atol=1e-7)
 
 
-@pytest.mark.parametrize("bad", [0.0, -1.0, np.nan, np.inf, [1.0, 2.0]])
+@pytest.mark.parametrize("bad", [0.0, -1.0, np.nan, np.inf, [1.0, 2.0], "2"])
 def test_variance_must_be_one_positive_number(bad):
     with pytest.raises(ValueError, match="variance must be"):
         SquaredExponential(variance=bad)
 
 
-@pytest.mark.parametrize("bad", [0.0, [1.0, -1.0], [np.nan], [[1.0]]])
+@pytest.mark.parametrize("bad", [0.0, [1.0, -1.0], [np.nan], [[1.0]], "2", ["1", "2"]])
 def test_lengthscales_must_be_positive_numbers(bad):
     with pytest.raises(ValueError, match="lengthscales must be"):
         Matern52(lengthscales=bad)

@@ -331,6 +331,7 @@ def test_bad_settings_of_training_get_a_clear_error(change, message):
     ({"data": (np.zeros((4, 3)), np.zeros(4))}, r"Z\[0\] has 2 column\(s\), expected 3"),
     ({"Z": "kmeans"}, r"Z = 'kmeans' must be an array.*choose_pseudo_inputs"),
     ({"data": [], "size": 4}, "data gave no batches"),
+    ({"data": 5, "size": 4}, "data = 5 must be a tuple"),
     ({"data": iter([(np.zeros((2, 2)), np.zeros(2))]), "size": 2, "epochs": 3}, "gives its batches once, but epochs = 3"),
     ({"data": [(np.zeros((40, 2)), np.zeros(40))], "size": 4}, "batch 1 has 40 rows, more than size = 4"),
 ])
