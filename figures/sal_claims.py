@@ -127,10 +127,15 @@ def correlation_left(G=10, trials=20):
 
 def conditioning(G=10, trials=20, scaled=False):
     """Condition number in the hybrid basis over that in the orthogonal one, median; each coordinate scaled if `scaled`."""
+    return float(np.median(gains(G, trials, scaled)))
+
+
+def gains(G=10, trials=20, scaled=False):
+    """What `conditioning` is the median of, one number for each draw of data and gammas."""
     scale = sal_conditioning.rescaled if scaled else np.array
     numbers = [[np.linalg.cond(scale(sal_conditioning.in_basis(part, basis))) for basis in ("hybrid", "orthogonal")]
                for part in _toys(G, trials)]
-    return float(np.median([hybrid / orthogonal for hybrid, orthogonal in numbers]))
+    return [float(hybrid / orthogonal) for hybrid, orthogonal in numbers]
 
 
 def _toys(G, trials):
