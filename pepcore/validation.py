@@ -241,25 +241,11 @@ def check_count(value, name, least=1):
 
 
 def check_fraction(value, name):
-    """Check a number between 0 and 1, both included.
-
-    Parameters
-    ----------
-    value : float
-    name : str                  what to call it in the error
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    ValueError                  not one number in [0, 1]
-    """
-    number = as_real(value, name)
-    if number.ndim or not 0 <= number <= 1:
-        raise ValueError(f"{name} = {value!r} must be one number in [0, 1]")
-    return float(number)
+    """Check a number between 0 and 1, both included; returns it as float, or ValueError outside [0, 1]."""
+    number = check_number(value, name)
+    if not 0 <= number <= 1:
+        raise ValueError(f"{name} = {number} must be in [0, 1]")
+    return number
 
 
 def check_plain(kernel, method):

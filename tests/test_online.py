@@ -487,7 +487,7 @@ def test_there_is_no_gradient_and_the_error_says_what_to_do():
         ({"tolerance": 1.5}, "tolerance = 1.5 must be below 1"),
         ({"sweeps": 0}, "sweeps = 0"),
         ({"moving_sweeps": -1}, "moving_sweeps = -1"),
-        ({"rho": 1.2}, r"rho = 1.2 must be one number in \[0, 1\]"),
+        ({"rho": 1.2}, r"rho = 1.2 must be in \[0, 1\]"),
         ({"order": [0, 1]}, "order must hold each of 0 ... 39 once"),
         ({"order": [0] * 40}, "order must hold each of 0 ... 39 once"),
         ({"convergence": -1}, "convergence = -1.0 must be positive"),
