@@ -4,6 +4,7 @@ Whether their outputs still come out is tested by nbval itself, which `make test
 """
 
 import json
+import re
 import subprocess
 import sys
 
@@ -57,6 +58,13 @@ def test_notebook_prints_numbers(notebook):
     printed = ["".join(output.get("text", output.get("data", {}).get("text/plain", "")))
                for cell in code_cells(notebook) for output in cell["outputs"]]
     assert sum(any(character.isdigit() for character in text) for text in printed) >= 1
+
+
+def test_no_difference_is_printed_that_exceeds_its_limit(notebook):
+    """The chapters' `below` prints whether a difference stays below a limit; nbval would be content with either answer."""
+    lines = [line for cell in code_cells(notebook) for output in cell["outputs"]
+             for line in "".join(output.get("text", "")).splitlines()]
+    assert [line for line in lines if re.search(r"below [\d.e+-]+: False", line)] == []
 
 
 def test_no_cell_ends_with_a_semicolon(notebook):
