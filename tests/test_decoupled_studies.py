@@ -1,5 +1,6 @@
 """The studies of decoupled bases: their grids, and one small run of each."""
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -188,6 +189,23 @@ def test_of_two_statements_about_ranks_none_to_two_hold(metric, orders, expected
         results = cells(task, **orders)
         monkeypatch.setattr(salimbeni_ranks.runner, "results", {"salimbeni_tables": results}.get)
         assert salimbeni_ranks.best_and_worst(task, metric) == expected
+
+
+def test_sets_count_when_every_method_has_been_run_on_them():
+    results = cells("regression")
+    for part in (results[results["data"] != "bike"], results.drop(index=results.index[-1])):
+        assert tuple(salimbeni_ranks.ours("regression", "error", part).index) == salimbeni_ranks.REGRESSION[:-1]
+
+
+@pytest.mark.parametrize(("task", "metric"), salimbeni_ranks.FILES)
+def test_the_drawing_has_a_row_for_each_set_and_a_mark_for_each_method(task, metric):
+    fig = plt.figure(figsize=(7, 5))
+    salimbeni_ranks.draw(fig, task, metric, cells(task))
+    for ax in fig.axes:
+        assert len(ax.get_lines()) == len(salimbeni_ranks.COMPARED[task])
+        assert all(len(line.get_xdata()) == len(salimbeni_ranks.SETS[task]) for line in ax.get_lines())
+    assert [label.get_text() for label in fig.axes[0].get_yticklabels()] == list(salimbeni_ranks.SETS[task])
+    plt.close(fig)
 
 
 def test_the_orthogonal_basis_is_compared_with_the_coupled_one_of_the_same_beta():
