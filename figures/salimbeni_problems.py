@@ -1,4 +1,4 @@
-"""What the studies of decoupled bases share: data, kernel, starting points and the eight ways to learn (appendix F).
+"""What the studies of decoupled bases share: data, kernel, starting points (salimbeni2018 appendix F) and the eight ways to learn.
 
 Inputs (and real targets) are standardised on the training rows of one of the standard 90:10 splits. The kernel is a Matérn-5/2
 of lengthscale 0.1 √D plus a squared exponential of lengthscale √D, beta the centres of k-means, gamma random training rows.
@@ -12,7 +12,7 @@ from pepcore import Gaussian, Matern52, Probit, SquaredExponential, datasets
 from pepcore.decoupled_multiclass import RobustMax
 from pepcore.starts import choose_pseudo_inputs
 
-BASES = {  # name -> (basis, natural gradients); salimbeni2018 section 4, and one more
+BASES = {  # name -> (basis, natural gradients); the six of salimbeni2018 section 4, and two in weights
     "Coupled": ("coupled", False),
     "CoupledNat": ("coupled", True),
     "Orth": ("orthogonal", False),

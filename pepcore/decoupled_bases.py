@@ -4,8 +4,8 @@ Whatever its parametrisation, of which `pepcore.decoupled_parameters` has four, 
 
     mean(x) = a(x)ᵀw + k_γ(x)ᵀg,    covariance(x, x') = k(x, x') − a(x)ᵀa(x') + a(x)ᵀV a(x')
 
-with the features a(x) = L⁻¹k_β(x). Nothing here costs more than O(GM + M³), except what needs the covariance of gamma itself:
-`residual_covariance` and the exact `gamma_product`.
+with the features a(x) = L⁻¹k_β(x). Nothing here costs more than O(GM + M³), except `residual_variance`, O(GM²), and what
+needs the covariance of gamma itself: `residual_covariance`, `residual_root` and the exact `gamma_product`.
 """
 
 from collections.abc import Callable

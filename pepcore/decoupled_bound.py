@@ -1,7 +1,7 @@
 """The variational bound of a decoupled process, exact or from a mini-batch, and its derivatives.
 
 ELBO = Σ_n E_q[log p(y_n|f(x_n))] − KL(q ‖ p). The expectation is the likelihood's l_α at α = 0, with derivatives d1 in the
-mean and ½ d2 in the variance. Everything about the data is summed in one pass over blocks of rows, O(N (G M + M²)) time
+mean and ½ d2 in the variance. Everything about the data is summed in one pass over blocks of rows, O(N (G + M²)) time
 and O(G + M) memory a row of a block; nothing about gamma is cubic or needs a (G, G) array if columns are sampled.
 """
 

@@ -1,6 +1,6 @@
 """Natural gradients for the orthogonally decoupled basis, its three parametrisations, and the optimum in closed form.
 
-In the orthogonal basis the natural parameters are (a_γ, S⁻¹K_βa_β, ½S⁻¹): those of a Gaussian on f(beta), which is the
+In the orthogonal basis the natural parameters are (a_γ, S⁻¹m_β, ½S⁻¹): those of a Gaussian on f(beta), which is the
 coupled basis, and a_γ by itself. A natural-gradient step therefore moves the coupled part as if gamma were a known offset
 of the mean, and a_γ along the derivative divided by the prior covariance of what beta leaves unexplained.
 """
@@ -36,7 +36,7 @@ class Expectation(NamedTuple):
     """Expectation parameters of `Orthogonal`; source: salimbeni2018 eq. (14)."""
 
     m_gamma: np.ndarray  # (G,), (K_γ − K_γβK_β⁻¹K_βγ) a_γ
-    m_beta: np.ndarray  # (M,), K_βa_β
+    m_beta: np.ndarray  # (M,), as it is
     Lambda: np.ndarray  # (M, M), −S − m_βm_βᵀ
 
 
@@ -141,7 +141,7 @@ def coupled_step(bases, process, data, step):
 def exact_direction(bases, derivative):
     """(K_γ − K_γβK_β⁻¹K_βγ)⁻¹ derivative (G,): the natural gradient in a_γ. O(G³) once.
 
-    Source: salimbeni2018 eq. (16a), whose middle factor is misprinted; :eq:`og-step`, :eq:`og-residual-step`.
+    Source: salimbeni2018 eq. (16a), whose last K_γβ should be K_βγ; :eq:`og-step`, :eq:`og-residual-step`.
     """
     if not len(bases.gamma):
         return np.zeros(0)
