@@ -1,4 +1,4 @@
-"""What the studies of decoupled bases share: data, kernel, starting points (salimbeni2018 appendix F) and the eight ways to learn.
+"""What the studies of decoupled bases share: data, kernel and starting points (salimbeni2018 appendix F), eight ways to learn.
 
 Inputs (and real targets) are standardised on the training rows of one of the standard 90:10 splits. The kernel is a Matérn-5/2
 of lengthscale 0.1 √D plus a squared exponential of lengthscale √D, beta the centres of k-means, gamma random training rows.

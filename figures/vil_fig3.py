@@ -1,7 +1,7 @@
 """Two inputs, three classes: where four methods put their pseudo-inputs (villacampa2017 figure 3).
 
-Three functions are drawn from the prior, 1000 inputs fall on a square, and the label is the largest function. Kernel and
-noise are held at what made the data; only the pseudo-inputs of each class are learnt, from one random start for all methods.
+Three functions are drawn from the prior, 1000 inputs fall on a square, and the label is the largest function. The kernel is held
+at what made the data and the noise at 0.01; only the pseudo-inputs of each class are learnt, from one random start for all.
 EP, SEP and GFITC take 500 steps of Adam on all data, each after one sweep; VI takes 2000 steps on batches of 100 (the paper: 2000
 steps on all data, and 2000 epochs).
 """

@@ -2,7 +2,8 @@
 
 Group g holds for each class the sum (Λ_gc, b_gc) of the natural parameters of n_gc sites. A cavity leaves a fraction
 α/n_gc of it out, the moments are those of EP, and the sum moves towards what the new sites would add up to. With one
-factor in every group this is EP; with one group it is the stochastic EP of the paper; at α = 0 the groups do not matter.
+factor in every group this is EP; with one group it is stochastic EP, except that the paper divides by the number of all
+factors instead of a class's sites; at α = 0 the groups do not matter.
 """
 
 from dataclasses import dataclass
