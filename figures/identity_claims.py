@@ -1,7 +1,7 @@
 """Remarks 2 to 6 of bui2017: which methods Power EP contains, as differences on one random problem.
 
 Each function returns the largest relative difference of log evidence and of predictive means and variances. One side
-comes from `pepcore`, the other from dense matrices of all the data.
+comes from `pepcore`, the other from dense matrices of all the data; `one_pass` compares the sites after one and two passes.
 """
 
 from functools import cache

@@ -49,7 +49,8 @@ def tolerance(results, metric, share=SHARE):
 def changed_winners(results, margin, metric, first, second, repetitions=1000):
     """In how many per cent of the comparisons of `uci_regression` another rounding would change the winner.
 
-    Both losses are moved, up or down by chance, by a change drawn from the long refits of the same data set and power.
+    Both losses are moved, up or down by chance, by a change drawn from the three long refits (M = 5, 20, 50 of one split) of
+    the same data set and power; larger M probably change by more.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ import numpy as np
 from figures import sal_conditioning, sal_fig1, sal_problem
 from pepcore import power_ep
 from pepcore.decoupled_bases import Bases
-from pepcore.decoupled_bound import bound
+from pepcore.decoupled_bound import bound, marginals
 from pepcore.decoupled_natural import coupled_step, optimum
 from pepcore.decoupled_parameters import Decoupled, Hybrid, Orthogonal
 from pepcore.gaussian import multiply_lower
@@ -101,9 +101,25 @@ def decoupled_bends_down(trials=20):
     return float(np.mean(above))
 
 
-def step_and_site_update(sweeps=3, step=0.3):
-    """The largest difference of mean and covariance after natural steps of the coupled part and after Power EP at α = 0."""
+def coupled_part_beside_gamma(trials=3, step=0.3):
+    """The largest difference of a natural step's coupled part beside a_γ, and in the coupled basis on what a_γ leaves of y."""
     differences = []
+    for seed in range(trials):
+        X, y, bases = small_problem(seed)
+        here = somewhere(bases, np.random.default_rng(seed))
+        offset, _ = marginals(bases, replace(here, m_beta=np.zeros_like(here.m_beta)).process(bases), X)
+        alone = Bases.build(bases.kernel, bases.beta, bases.gamma[:0], jitter=1e-10)
+        moved = []
+        for where, q, target in ((bases, here, y), (alone, replace(here, a_gamma=np.zeros(0)), y - offset)):
+            now = bound(where, q, X, target, Gaussian(0.1))
+            moved.append(Orthogonal.from_process(where, coupled_step(where, now.process, now.data, step)))
+        differences += [np.abs(getattr(moved[0], name) - getattr(moved[1], name)).max() for name in ("m_beta", "S_root")]
+    return float(max(differences))
+
+
+def step_and_site_update(sweeps=3, step=0.3):
+    """The largest of two differences: of the coupled part's step and the coupled basis's, and of that and Power EP at α = 0."""
+    differences = [coupled_part_beside_gamma(step=step)]
     for name, likelihood in LIKELIHOODS.items():
         X, y, bases = small_problem(0, name, gamma=0)
         parameters, sites = Orthogonal.prior(bases), None

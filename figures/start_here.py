@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 from sklearn import datasets as bundled
 
 from figures import style
-from pepcore import metrics, training
+from pepcore import datasets, metrics, training
 
 ALPHAS = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)
 SPLITS = range(20)
@@ -33,15 +33,17 @@ def grid():
 
 
 def compute(data, split, alpha):
-    """Learn on one half of the rows, predict the other; losses in units of the standardised target."""
-    X, y = standardised(data)
+    """Learn on one half of the rows, predict the other; losses in units of the target's spread in the first half."""
+    x, y = raw(data)
     order = np.random.default_rng(split).permutation(len(y))
     half, rest = order[:len(y) // 2], order[len(y) // 2:]
-    model = learn(X[half], y[half], alpha)
-    mean, variance = model.predict(X[rest], noise=True)
-    return {"nll": metrics.nll(y[rest], mean, variance), "rmse": metrics.rmse(y[rest], mean),
+    X, X_test = datasets.standardise(x[half, None], x[rest, None])
+    y, y_test = datasets.standardise(y[half], y[rest])
+    model = learn(X, y, alpha)
+    mean, variance = model.predict(X_test, noise=True)
+    return {"nll": metrics.nll(y_test, mean, variance), "rmse": metrics.rmse(y_test, mean),
             "noise_sd": np.sqrt(model.noise), "log_evidence": model.fit.log_evidence,
-            "largest_error_in_sds": np.max(np.abs(y[rest] - mean) / np.sqrt(variance)),
+            "largest_error_in_sds": np.max(np.abs(y_test - mean) / np.sqrt(variance)),
             "evaluations": model.evaluations, "converged": model.converged}
 
 

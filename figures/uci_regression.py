@@ -118,7 +118,7 @@ def tests(results, metric, first, second):
 def draw_pairs(fig, results):
     """Every run of one power against the same run of another (bui2017 figure 4A); below the line the y-axis wins.
 
-    The inset is the histogram of the differences, x minus y, the outer twentieths left out.
+    The inset is the histogram of `margins`, the tenth with the largest size left out.
     """
     axes = fig.subplots(2, 3)
     present = [data for data in DATA if data in set(results["data"])]

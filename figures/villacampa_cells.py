@@ -66,12 +66,15 @@ def similar(first, second, nats, percent):
 
 
 def far_behind(data):
-    """For how many of the three M VI's mean NLL on a set is above each other method's by two combined standard errors."""
-    cells, count = ours("nll"), 0
+    """For how many of the three M VI's NLL on a set is above each other method's by two standard errors of the difference.
+
+    The methods share their splits, so the standard error is that of the differences on the same split.
+    """
+    runs, count = runner.results("villacampa_tables"), 0
     for percent in PERCENT:
-        rows = cells.loc[percent, data]
-        vi, others = rows.loc["vi"], rows.drop("vi")
-        count += bool(np.all(vi["mean"] - others["mean"] >= NEAR * np.hypot(vi["sem"], others["sem"])))
+        wide = runs[(runs["data"] == data) & (runs["percent"] == percent)].pivot(index="split", columns="method", values="nll")
+        behind = wide.drop(columns="vi").rsub(wide["vi"], axis=0)
+        count += bool((behind.mean() >= NEAR * behind.sem()).all())
     return count
 
 

@@ -25,7 +25,6 @@ TOLERANCE, MAX_SWEEPS = 1e-3, 50
 UPDATES = {"gfitc": {"update": "outer", "optimiser": "lbfgs"}, "ep": {"update": "inner", "optimiser": "adaptive"},
            "sep": {"update": "inner", "optimiser": "adaptive"}, "vi": {"update": "joint", "optimiser": "lbfgs"}}
 OUTPUTS = ("nll", "error_rate", "log_evidence", "training_seconds", "evaluations", "converged", "unconverged_inference")
-METRICS = {"nll": "NLL", "error_rate": "test error"}
 
 
 def grid():
@@ -85,9 +84,3 @@ def rows_of(data, split):
         kept = np.random.RandomState(1000 + split).permutation(len(X))[:1000]
         return X[kept], y[kept]
     return X, y
-
-
-def table(results, metric):
-    """Mean and standard error over splits: one row for each (percent, data), columns (method, "mean" or "sem")."""
-    groups = results.groupby(["percent", "data", "method"])[metric]
-    return groups.agg(["mean", "sem"]).unstack("method").swaplevel(axis=1).sort_index(axis=1)

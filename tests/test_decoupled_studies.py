@@ -38,6 +38,12 @@ def test_a_curve_climbs_to_the_optimum_and_not_over_it(data, basis):
     assert all(np.isfinite(value) for value in run.values())
 
 
+@pytest.mark.parametrize("name", ["kin40k", "waveform", "satellite"])
+def test_nine_tenths_of_the_rows_are_for_training(data, name):
+    task = salimbeni_problems.problem(data(name), 0)
+    assert len(task.X) == round(0.9 * (len(task.X) + len(task.X_test)))
+
+
 def race(**levels):
     """Rows of the study in which each basis has a bound of −1 at first and of `levels[basis]` from 1000 iterations on."""
     rows = []

@@ -107,6 +107,8 @@ def test_a_wrong_process_would_be_noticed(monkeypatch):
     real = sal_claims.coupled_step
     monkeypatch.setattr(sal_claims, "coupled_step", lambda bases, process, data, step: real(bases, process, data, 0.9 * step))
     assert sal_claims.step_and_site_update(sweeps=2) > 1e-3
+    monkeypatch.setattr(sal_claims, "marginals", lambda bases, process, X: (np.zeros(len(X)), None))
+    assert sal_claims.coupled_part_beside_gamma(trials=1) > 1e-3
     best = sal_claims.optimum
     monkeypatch.setattr(sal_claims, "optimum", lambda bases, X, y, noise: best(bases, X, y, 1.1 * noise))
     assert sal_claims.slope_at_the_optimum(trials=1) > 1e-4
