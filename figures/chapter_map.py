@@ -21,8 +21,8 @@ CHAPTERS = {
 NEEDS = [("gp-features", "ep-step-by-step"), ("ep-step-by-step", "power-ep"), ("power-ep", "sparse-regression"),
          ("gp-features", "sparse-regression"), ("power-ep", "sparse-classification"),
          ("sparse-regression", "sparse-ep-projection"), ("sparse-regression", "which-alpha-regression"),
-         ("sparse-classification", "orthogonal-natural-gradients"), ("sparse-classification", "stochastic-ep-many-classes"),
-         ("sparse-classification", "which-alpha-classification")]
+         ("sparse-regression", "orthogonal-natural-gradients"), ("sparse-classification", "orthogonal-natural-gradients"),
+         ("sparse-classification", "stochastic-ep-many-classes"), ("sparse-classification", "which-alpha-classification")]
 WIDTH, HEIGHT = 1.4, 1.0
 SIZE = (8.7, 5.05)      # of the figure, in inches
 

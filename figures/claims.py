@@ -146,7 +146,9 @@ def update(file=FILE):
             lines.append(f"interval = [{', '.join(map(_number, interval))}]")
         paragraphs[place] = "\n".join([*lines, f'verdict = "{verdict}"'])
     if changed:
-        Path(file).write_text("\n\n".join(paragraphs) + "\n", encoding="utf-8")
+        draft = Path(file).with_suffix(".draft")
+        draft.write_text("\n\n".join(paragraphs) + "\n", encoding="utf-8")
+        draft.replace(file)
     return changed
 
 

@@ -87,7 +87,7 @@ def _connect(distributed, address, module):
         if many:
             raise ValueError(f"these workers have more than one thread: {many}; start them with --nthreads 1, and "
                              "--nworkers as many as there are cores")
-        lacking = [worker for worker, problem in client.run(_import_problem, module).items() if problem]
+        lacking = [worker for worker, problem in client.run(_import_problem, module, on_error="return").items() if problem]
         if lacking:
             raise ValueError(f"these workers cannot import {module}: {', '.join(lacking)}; start them in the folder of this "
                              "repository, in an environment made from its requirements.txt")

@@ -4,8 +4,11 @@ Each finished run is appended to `figures/results/ID.csv` at once, a failed one 
 the file is not computed again. So a study that was interrupted, in whatever way, continues where it stopped.
 """
 
+import contextlib
 import importlib
 import platform
+import signal
+import threading
 import time
 import traceback
 from dataclasses import dataclass
@@ -44,12 +47,14 @@ def run(study, jobs=None, splits=None, retry=False, budget_minutes=None, execute
     deadline = time.monotonic() + 60 * budget_minutes if budget_minutes is not None else float("inf")
     computed = failures = 0
     with tables.held(study):
+        rows = read_rows(study)
         if retry:
-            tables.write_rows(study, [row for row in read_rows(study) if not row["error"]])
-        missing = tables.missing_runs(study, splits)
+            asked = {key(inputs) for inputs in study.runs(splits)}
+            rows = [row for row in rows if not row["error"] or tables.row_key(study, row) not in asked]
+        missing = tables.missing_runs(study, splits, rows)
         if missing and hasattr(study.module, "prepare"):
             study.module.prepare()
-        tables.write_rows(study, read_rows(study))      # mends a last line that was cut off, or writes the header
+        tables.write_rows(study, rows)      # mends a last line that was cut off, or writes the header
         finished = execute(Run(study.module.__name__), _until(deadline, missing))
         for row in progress(finished, study.id, len(missing)):
             tables.append(study, row)
@@ -76,7 +81,8 @@ class Run:
         study = importlib.import_module(self.module)
         start = time.perf_counter()
         try:
-            with threadpool_limits(1):      # these problems are small: more BLAS threads make them slower
+            # these problems are small: more BLAS threads make them slower
+            with threadpool_limits(1), _ended_by_interrupt():
                 outputs = study.compute(**inputs)
             if set(outputs) != set(study.OUTPUTS):
                 raise ValueError(f"compute returned {sorted(outputs)}, OUTPUTS are {sorted(study.OUTPUTS)}")
@@ -91,6 +97,28 @@ class Run:
             where = traceback.extract_tb(problem.__traceback__)[-1]
             error += f" ({Path(where.filename).name}, line {where.lineno})"
         return {**inputs, "seconds": _rounded(seconds), "error": " ".join(error.split()), "versions": versions()}
+
+
+@contextlib.contextmanager
+def _ended_by_interrupt():
+    """Let Ctrl-C end a run although `compute` takes it for the wish to stop learning and returns: half a run is no result."""
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+        yield       # no Ctrl-C arrives here
+        return
+    pressed = []
+
+    def press(number, frame):
+        pressed.append(number)
+        handler(number, frame)
+
+    signal.signal(signal.SIGINT, press)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    if pressed:
+        raise KeyboardInterrupt
 
 
 def _rounded(seconds):

@@ -29,9 +29,9 @@ def read_rows(study):
     return list(table)
 
 
-def missing_runs(study, splits=None):
-    """The inputs of the runs that have no row, in the order of the grid."""
-    done = {row_key(study, row) for row in read_rows(study)}
+def missing_runs(study, splits=None, rows=None):
+    """The inputs of the runs that have no row, among those given or else in the file, in the order of the grid."""
+    done = {row_key(study, row) for row in (read_rows(study) if rows is None else rows)}
     return [inputs for inputs in study.runs(splits) if key(inputs) not in done]
 
 

@@ -1,5 +1,6 @@
 """The runner of studies: nothing finished is lost, nothing is computed twice."""
 
+import contextlib
 import importlib
 import os
 import signal
@@ -137,6 +138,22 @@ def test_an_interrupt_keeps_what_is_finished(study):
     assert runner.run(study, execute=here) == (7, 0)
 
 
+def test_ctrl_c_ends_a_run_that_takes_it_for_the_wish_to_stop_there(study, monkeypatch):
+    whole = study.module.compute
+
+    def stopped(**inputs):
+        with contextlib.suppress(KeyboardInterrupt):    # as the learners of pepcore do
+            signal.raise_signal(signal.SIGINT)
+        return whole(**inputs)
+
+    monkeypatch.setattr(study.module, "compute", stopped)
+    handler = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        runner.run(study, execute=here)
+    assert runner.read_rows(study) == []
+    assert signal.getsignal(signal.SIGINT) is handler
+
+
 def test_killed_in_mid_run(study, tmp_path):
     """kill -9, with two workers, then resume: the table of an undisturbed run, and no finished run computed twice."""
     whole = runner.Study(study.module, tmp_path / "whole")
@@ -237,6 +254,13 @@ def test_failures_are_rows(study, monkeypatch):
     monkeypatch.delenv("STUDY_FAILS")
     assert runner.run(study, retry=True, execute=here) == (4, 0)
     assert not any(row["error"] for row in runner.read_rows(study))
+
+
+def test_failed_runs_that_are_not_asked_for_keep_their_rows(study, monkeypatch):
+    monkeypatch.setattr(study.module, "OUTPUTS", ("product",))
+    assert runner.run(study, execute=here) == (12, 12)
+    assert runner.run(study, splits=1, retry=True, execute=here) == (4, 4)
+    assert len(runner.read_rows(study)) == 12
 
 
 def test_wrong_outputs_are_a_failure(study, monkeypatch):
