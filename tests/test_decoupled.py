@@ -608,14 +608,20 @@ def test_the_gradient_of_a_fit_is_that_of_the_bound():
     assert all(np.array_equal(fit.gradient[name], slope) for name, slope in again.gradient.items())
 
 
-def test_stored_features_change_nothing():
-    X, y, _, _ = problem()
+@pytest.mark.parametrize("rows", [None, np.array([70, 3, 149, 3, 64, 128])], ids=["all", "some"])
+def test_stored_features_change_nothing(rows, monkeypatch):
+    """In blocks of 64 rows; derivatives in the kernel do not use what is stored, so they are not asked for."""
+    monkeypatch.setattr("pepcore.features.BLOCK_ELEMENTS", 1)
+    monkeypatch.setattr("pepcore.decoupled_bound.BLOCK_ELEMENTS", 1)
+    X, y, _, _ = problem(N=150)
     bases = bases_of()
-    parameters = somewhere(Orthogonal, bases)
-    computed = bound(bases, parameters, X, y, Gaussian(NOISE), hyper=True)
-    stored = bound(bases, parameters, X, y, Gaussian(NOISE), stored=StoredRows(bases, X), hyper=True)
-    assert stored.value == pytest.approx(computed.value, rel=1e-12)
-    assert all(close(stored.gradient[name], slope, 1e-12) for name, slope in computed.gradient.items())
+    parameters, everything = somewhere(Orthogonal, bases), StoredRows(bases, X)
+    stored = everything if rows is None else lambda block: everything(rows[block])
+    X, y = (X, y) if rows is None else (X[rows], y[rows])
+    computed, found = (bound(bases, parameters, X, y, Gaussian(NOISE), stored=s) for s in (None, stored))
+    assert found.value == pytest.approx(computed.value, rel=1e-12)
+    assert all(close(found.gradient[name], slope, 1e-12) for name, slope in computed.gradient.items())
+    assert close(found.data.curvature, computed.data.curvature, 1e-12)
 
 
 def test_the_state_before_each_step_can_be_looked_at():
@@ -775,3 +781,59 @@ def test_no_array_of_the_caller_is_written_to():
     decoupled.infer(KERNEL, beta, gamma, X, y, Gaussian(NOISE), steps=3, batch=10, columns=3, start=start,
                     optimise=("kernel", "beta", "gamma", "likelihood"))  # fmt: skip
     assert all(np.array_equal(one, other) for one, other in zip(arrays, before, strict=True))
+
+
+@pytest.mark.parametrize("likelihood", [Gaussian(NOISE), Probit()], ids=str)
+def test_blocks_of_rows_change_nothing(likelihood, monkeypatch):
+    X, y, _, _ = problem(likelihood, N=150)
+    bases = bases_of()
+    parameters = somewhere(Orthogonal, bases)
+    whole = bound(bases, parameters, X, y, likelihood, 1.7, hyper=True)
+    moments = marginals(bases, whole.process, X)
+    monkeypatch.setattr("pepcore.features.BLOCK_ELEMENTS", 1)  # 64 rows, the fewest
+    monkeypatch.setattr("pepcore.decoupled_bound.BLOCK_ELEMENTS", 1)
+    for hyper in (False, True):
+        blocked = bound(bases, parameters, X, y, likelihood, 1.7, hyper=hyper)
+        assert blocked.value == pytest.approx(whole.value, rel=1e-12)
+        assert all(close(slope, whole.gradient[name], 1e-10) for name, slope in blocked.gradient.items())
+        assert close(blocked.data.curvature, whole.data.curvature, 1e-12)
+    assert close(marginals(bases, whole.process, X), moments, 1e-12)
+
+
+@pytest.mark.parametrize("likelihood", [Gaussian(NOISE), Probit()], ids=str)
+def test_steps_on_batches_are_those_of_their_rows(likelihood):
+    """By hand, on the rows that the seed draws: each counts four times; without a Gaussian likelihood steps begin short."""
+    X, y, _, _ = problem(likelihood)
+    bases, rng = bases_of(), np.random.default_rng(4)
+    parameters = Orthogonal.prior(bases)
+    fit = run(likelihood=likelihood, steps=3, step=0.5, gamma_rule="exact", batch=10, seed=4)
+    for number in range(3):
+        rows = rng.choice(40, 10, replace=False)
+        now = bound(bases, parameters, X[rows], y[rows], likelihood, weight=4.0)
+        assert fit.history[number] == pytest.approx(now.value, rel=1e-9)
+        length = 0.5 if isinstance(likelihood, Gaussian) else ramp(number, 0.5)
+        after = Orthogonal.from_process(bases, coupled_step(bases, now.process, now.data, length))
+        along = exact_direction(bases, now.gradient["a_gamma"])
+        parameters = replace(after, a_gamma=after.a_gamma + length * along)
+    assert close(fit.parameters.m_beta, parameters.m_beta, 1e-8)
+    assert close(fit.parameters.a_gamma, parameters.a_gamma, 1e-8)
+
+
+def test_a_natural_step_of_the_hybrid_basis_follows_its_own_gradient():
+    """With a_γ held still the natural parameters of f(beta) move along the derivatives in the hybrid's m_β and S."""
+    X, y, _, _ = problem(Probit())
+    bases, step = bases_of(), 0.3
+    hybrid = somewhere(Hybrid, bases)
+
+    def value(S):
+        root = np.asfortranarray(np.linalg.cholesky(symmetric(S)))
+        return bound(bases, replace(hybrid, S_root=root), X, y, Probit()).value
+
+    covariance = lambda q: q.S_root @ q.S_root.T
+    mean = lambda q: q.m_beta + bases.cross @ q.a_gamma  # of f(beta)
+    dS, dm = differences(value, covariance(hybrid)), bound(bases, hybrid, X, y, Probit()).gradient["m_beta"]
+    after = moved(bases, hybrid, X, y, Probit(), step)
+    assert np.array_equal(after.a_gamma, hybrid.a_gamma)
+    assert close(np.linalg.inv(covariance(after)), np.linalg.inv(covariance(hybrid)) - 2 * step * dS, 1e-5)
+    shifts = [np.linalg.solve(covariance(q), mean(q)) for q in (hybrid, after)]
+    assert close(shifts[1], shifts[0] + step * (dm - 2 * dS @ mean(hybrid)), 1e-5)

@@ -423,3 +423,13 @@ def test_gradient_in_the_noise_against_differences_of_converged_evidences(alpha)
     fit = lambda noise: exact.infer(KERNELS["se"], X, y, Gaussian(noise), alpha, tolerance=1e-12)
     slope = (fit(0.3 + 1e-5).log_evidence - fit(0.3 - 1e-5).log_evidence) / 2e-5
     assert fit(0.3).gradient["noise"] == pytest.approx(slope, rel=1e-6)
+
+
+def test_private_powers_lead_to_one_fixed_point_in_either_order():
+    X, y, Xs = labelled_problem()
+    alpha = np.linspace(0, 1, len(y))
+    one, other = (exact.infer(KERNELS["se"], X, y, Probit(), alpha, way, tolerance=1e-11) for way in ("parallel", "sequential"))
+    assert one.converged and other.converged
+    assert other.log_evidence == pytest.approx(one.log_evidence, rel=1e-11)
+    np.testing.assert_allclose(other.sites.tau, one.sites.tau, rtol=1e-8)
+    np.testing.assert_allclose(other.predict(Xs), one.predict(Xs), rtol=1e-8, atol=1e-9)

@@ -272,3 +272,42 @@ def test_large_counts_converge_at_every_power(size, alpha):
     for method in ("parallel", "alternating"):
         fit = power_ep.infer(SquaredExponential(1.0, 1.0), X[:8], X, y, Poisson(), alpha=alpha, method=method)
         assert fit.converged
+
+
+@pytest.mark.parametrize("method", ["parallel", "alternating", "sequential"])
+def test_private_powers_are_those_of_the_closed_form_and_of_dense_power_ep(method):
+    Z, X, y = problem(13)
+    alpha, f = np.linspace(0, 1, 40), np.sin(X.sum(axis=1))
+    closed = power_ep.regression(KERNEL, Z, X, f, noise=0.3, alpha=alpha)
+    fit = power_ep.infer(KERNEL, Z, X, f, Gaussian(0.3), alpha=alpha, method=method)
+    assert fit.log_evidence == pytest.approx(closed.log_evidence, rel=1e-10)
+    for key, value in closed.gradient.items():
+        np.testing.assert_allclose(fit.gradient[key], value, rtol=1e-7, atol=1e-7)
+    dense = exact.infer(KERNEL, X, y, Probit(), alpha=alpha, tolerance=1e-10)
+    fit = power_ep.infer(KERNEL, X, X, y, Probit(), alpha=alpha, method=method, tolerance=1e-10, jitter=1e-11)
+    assert fit.log_evidence == pytest.approx(dense.log_evidence, abs=1e-7)
+    np.testing.assert_allclose(fit.sites.tau, dense.sites.tau, atol=1e-6)
+
+
+def test_gradients_with_private_powers_agree_with_differences():
+    Z, X, y = problem(14, N=20, M=4)
+    options = {"alpha": np.linspace(0, 1, 20), "tolerance": 1e-12, "max_sweeps": 1000}
+    fit, rng = power_ep.infer(KERNEL, Z, X, y, Probit(), **options), np.random.default_rng(0)
+    way = rng.normal(size=Z.shape)
+    ends = [power_ep.infer(KERNEL, Z + t * way, X, y, Probit(), sites=fit.sites, **options).log_evidence for t in (1e-4, -1e-4)]
+    assert (fit.gradient["Z"] * way).sum() == pytest.approx((ends[0] - ends[1]) / 2e-4, rel=1e-6)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("method", ["parallel", "alternating", "sequential"])
+def test_blocks_of_rows_change_nothing(method, stream, monkeypatch):
+    Z, X, y = problem(6, N=150)
+    alpha = np.linspace(0, 1, 150)
+    whole = power_ep.infer(KERNEL, Z, X, y, Probit(), alpha=alpha, max_sweeps=300, tolerance=1e-10)
+    expected = whole.gradient
+    monkeypatch.setattr("pepcore.features.BLOCK_ELEMENTS", 1)  # 64 rows, the fewest
+    blocked = power_ep.infer(KERNEL, Z, X, y, Probit(), alpha=alpha, method=method, stream=stream, tolerance=1e-10)
+    assert blocked.converged
+    assert blocked.log_evidence == pytest.approx(whole.log_evidence, abs=1e-8)
+    for key, value in expected.items():
+        np.testing.assert_allclose(blocked.gradient[key], value, rtol=1e-6, atol=1e-6)

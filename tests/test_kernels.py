@@ -187,3 +187,20 @@ def test_derivatives_where_inputs_are_thousands_of_lengthscales_apart():
     halves = [kernel.vjp(X[rows] - X[rows][0], X[rows] - X[rows][0], dK[rows, rows]) for rows in (slice(6), slice(6, 12))]
     np.testing.assert_allclose(gradient["lengthscales"], sum(g["lengthscales"] for g, _ in halves), rtol=1e-9)
     np.testing.assert_allclose(dX, np.concatenate([dx for _, dx in halves]), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("kernel", [SquaredExponential(1.3, [0.7, 1.9]), Matern52(0.8, [1.1, 0.6])], ids=["se", "matern"])
+def test_large_matrices_are_those_of_their_rows(kernel):
+    """The Matérn is computed for a few rows at a time: 300 x 100 takes four parts."""
+    rng = np.random.default_rng(6)
+    X, X2, dK = rng.normal(size=(300, 2)), rng.normal(size=(100, 2)), rng.normal(size=(300, 100))
+    one_by_one = np.vstack([kernel(x[None], X2) for x in X])
+    np.testing.assert_allclose(kernel(X, X2), one_by_one, rtol=1e-12, atol=1e-14)
+    K, vjp = kernel.value_and_vjp(X, X2)
+    np.testing.assert_allclose(K, one_by_one, rtol=1e-12, atol=1e-14)
+    gradient, dX, dX2 = vjp(dK, first=True, second=True)
+    parts = [kernel.vjp(X[rows], X2, dK[rows]) for rows in np.array_split(np.arange(300), 10)]
+    np.testing.assert_allclose(dX, np.vstack([part[1] for part in parts]), rtol=1e-9, atol=1e-11)
+    for key, value in gradient.items():
+        np.testing.assert_allclose(value, sum(part[0][key] for part in parts), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(dX2, kernel.vjp(X2, X, dK.T.copy())[1], rtol=1e-9, atol=1e-11)

@@ -424,3 +424,13 @@ def test_sites_of_large_counts_keep_their_digits(y, variance, alpha):
 def test_student_t_with_many_degrees_is_a_gaussian(degrees):
     log_p = StudentT(degrees, 0.5).log_density(0.3, np.array([0.0, 0.2]))
     np.testing.assert_allclose(log_p, Gaussian(0.25).log_density(0.3, np.array([0.0, 0.2])), rtol=1e-6)
+
+
+@pytest.mark.parametrize("degrees", [1.0, 4.0, 30.0])
+def test_the_densities_of_noise_and_counts_are_normalised(degrees):
+    t = np.linspace(-16, 16, 20_001)
+    y = 0.7 + 0.3 * np.sinh(t)
+    p = np.exp(StudentT(degrees, 0.3).log_density(y, 0.7))
+    assert np.trapezoid(p * 0.3 * np.cosh(t), t) == pytest.approx(1.0, abs=1e-6)
+    counts = np.arange(200.0)
+    assert np.exp(Poisson().log_density(counts, 1.5)).sum() == pytest.approx(1.0, abs=1e-12)

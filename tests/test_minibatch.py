@@ -266,3 +266,17 @@ def test_large_counts_do_not_run_away_at_alpha_zero(size, rate):
     model = training.fit_minibatch(SquaredExponential(1.0, 1.0), X, y, Poisson(), **options)
     assert model.converged
     assert model.message == "2 epochs"
+
+
+@pytest.mark.filterwarnings("ignore:EP has not converged after 0 sweeps")
+def test_a_step_on_one_batch_of_all_data_is_a_damped_sweep():
+    X, _, y = problem(N=40)
+    Z = X[:8].copy()
+    start = power_ep.infer(KERNEL, Z, X, y, Probit(), max_sweeps=0)
+    for step in (1.0, 0.25):
+        with pytest.warns(RuntimeWarning, match="not converged after 1 sweep"):
+            sweep = power_ep.infer(KERNEL, Z, X, y, Probit(), step=step, max_sweeps=1)
+        model = training.fit_minibatch(KERNEL, X, y, Probit(), Z=Z, rate=0.0, step=step, batch=40, epochs=1, max_sweeps=0)
+        np.testing.assert_allclose(model.fit.sites.tau, sweep.sites.tau, rtol=1e-10)
+        np.testing.assert_allclose(model.fit.sites.nu, sweep.sites.nu, rtol=1e-10)
+        assert model.history == pytest.approx([start.log_evidence], rel=1e-12)

@@ -62,15 +62,19 @@ def test_the_pair_factors_moments_are_those_of_a_two_dimensional_rule(alpha):
 
 
 def test_the_joint_factors_tilted_moments_are_those_of_samples():
+    """Five standard errors for each of nine numbers: a right formula fails at one seed in 190 000."""
     rng = np.random.default_rng(0)
     mean, variance = np.array([0.2, 0.7, -0.3, 0.1]), np.array([0.5, 0.3, 0.9, 0.4])
     log_p, slope, bend = log_largest(np.array([2]), mean[:, None], variance[:, None])
     draws = mean + np.sqrt(variance) * rng.standard_normal((2_000_000, 4))
     kept = draws[draws.argmax(axis=1) == 2]
-    assert np.exp(log_p[0]) == pytest.approx(len(kept) / len(draws), abs=1e-3)
-    assert mean + variance * slope[:, 0] == pytest.approx(kept.mean(axis=0), abs=3e-3)
+    p = np.exp(log_p[0])
+    assert abs(len(kept) / len(draws) - p) < 5 * np.sqrt(p * (1 - p) / len(draws))
+    tilted_mean = mean + variance * slope[:, 0]
     tilted_variance = variance + variance**2 * (bend - slope**2)[:, 0]
-    assert tilted_variance == pytest.approx(kept.var(axis=0), abs=4e-3)
+    off = kept - tilted_mean
+    assert (np.abs(off.mean(axis=0)) < 5 * off.std(axis=0) / np.sqrt(len(kept))).all()
+    assert (np.abs((off**2).mean(axis=0) - tilted_variance) < 5 * (off**2).std(axis=0) / np.sqrt(len(kept))).all()
 
 
 @settings(max_examples=30, deadline=None)
@@ -438,3 +442,42 @@ def test_too_few_sweeps_are_reported():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert multiclass.infer(kernels, Z, X, y, noise=noise).converged
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("method", ["ep", "sep", "gfitc"])
+def test_blocks_of_rows_change_nothing(method, shared, stream, monkeypatch):
+    kernels, Z, X, y, noise = problem(N=150)
+    kernels, Z = (kernels[0], Z[0]) if shared else (kernels, Z)
+    options = {"method": method, "noise": noise, "tolerance": 1e-9, "max_sweeps": 1000}
+    whole = multiclass.infer(kernels, Z, X, y, **options)
+    expected, p = whole.gradient, whole.predict(X)
+    monkeypatch.setattr("pepcore.features.BLOCK_ELEMENTS", 1)  # 64 rows, the fewest
+    blocked = multiclass.infer(kernels, Z, X, y, stream=stream, **options)
+    assert blocked.log_evidence == pytest.approx(whole.log_evidence, abs=1e-7)
+    assert blocked.predict(X) == pytest.approx(p, abs=1e-7)
+    found = blocked.gradient
+    assert found["noise"] == pytest.approx(expected["noise"], abs=1e-5)
+    pairs = [(found, expected)] if shared else [({"kernels": a, "Z": b}, {"kernels": c, "Z": d}) for a, b, c, d in zip(
+        found["kernels"], found["Z"], expected["kernels"], expected["Z"], strict=True)]
+    for one, other in pairs:
+        assert one["Z"] == pytest.approx(other["Z"], abs=1e-5)
+        assert one["kernels"]["lengthscales"] == pytest.approx(other["kernels"]["lengthscales"], abs=1e-5)
+
+
+def test_blocks_of_rows_do_not_change_the_exact_gradient(monkeypatch):
+    kernels, Z, X, y, noise = problem(N=150)
+    factors, rng = Pairwise(y, 3), np.random.default_rng(1)
+    sites = Sites(0.3 * rng.random(factors.shape), rng.standard_normal(factors.shape))
+
+    def gradient():
+        maps = ClassMaps.build(tuple(kernels), tuple(Z), 3, X, 1e-6)
+        state = multiclass_inference.evaluate(maps, factors, noise, 0.5, sites)
+        return multiclass_inference.exact_gradient_of(maps, factors, 0.5, state)
+
+    whole = gradient()
+    monkeypatch.setattr("pepcore.features.BLOCK_ELEMENTS", 1)
+    blocked = gradient()
+    for c in range(3):
+        assert blocked["Z"][c] == pytest.approx(whole["Z"][c], rel=1e-9, abs=1e-9)

@@ -351,3 +351,67 @@ def test_labels_of_another_class_are_refused_before_the_learning():
 def test_blocks_without_a_number_of_classes_are_an_error():
     with pytest.raises(ValueError, match="classes"):
         fit_minibatch(SquaredExponential(), np.zeros((2, 2)), [(np.zeros((2, 2)), np.zeros(2))], size=2)
+
+
+def stop_after(steps):
+    seen = []
+
+    def callback(*what):
+        seen.append(what)
+        if len(seen) == steps:
+            raise KeyboardInterrupt
+
+    return callback
+
+
+@pytest.mark.filterwarnings("ignore:EP has not converged")
+@pytest.mark.parametrize(("method", "update", "optimiser"), [("ep", "inner", "adaptive"), ("ep", "outer", "adam"),
+                                                             ("ep", "outer", "lbfgs"), ("vi", "joint", "lbfgs")])
+def test_an_interrupt_keeps_what_was_learnt(method, update, optimiser):
+    _, _, X, y, _ = problem(N=40)
+    options = {**SMALL, "method": method, "update": update, "optimiser": optimiser}
+    model = fit(None, X, y, callback=stop_after(4), **options)
+    assert "interrupted" in model.message
+    assert 4 <= model.evaluations < 25
+    if optimiser == "lbfgs":
+        assert model.fit.log_evidence == pytest.approx(max(model.history), abs=1e-3)
+    else:
+        assert not np.allclose(model.noise, 0.1)
+    assert model.predict(X).sum(axis=1) == pytest.approx(1, abs=1e-8)
+
+
+@pytest.mark.parametrize("method", ["ep", "gfitc", "sep", "vi"])
+def test_an_interrupt_of_learning_on_batches_keeps_what_was_learnt(method):
+    kernels, Z, X, y, noise = problem()
+    seen = []
+
+    def callback(learner):
+        seen.append(learner.values["noise"])
+        if len(seen) == 5:
+            raise KeyboardInterrupt
+
+    model = fit_minibatch(kernels, Z, (X, y), method=method, noise=noise, batch=8, epochs=50, callback=callback)
+    assert model.message == "interrupted; what was learnt so far is kept"
+    assert np.array_equal(model.noise, seen[-1]) and not np.array_equal(model.noise, noise)
+    assert model.predict(X).sum(axis=1) == pytest.approx(1, abs=1e-8)
+
+
+def test_until_every_datum_had_its_turn_the_sum_is_the_mean_over_the_batches():
+    """Steps 1, 1/2, 1/3, 1/4 and then the batch's share, a quarter, one by one from the sums before."""
+    kernels, Z, X, y, noise = problem()
+    batches = [(X[rows], y[rows]) for rows in np.array_split(np.arange(24), 4)] * 2
+    options = {"noise": noise, "size": 24, "rate": 0}
+    model, sites = fit_minibatch(kernels, Z, batches, **options), None
+    for number, batch in enumerate(batches, start=1):
+        sites = fit_minibatch(kernels, Z, [batch], step=max(1 / number, 0.25), sites=sites, **options).fit.sites
+    for found, expected in zip(model.fit.sites.precisions[0], sites.precisions[0], strict=True):
+        assert found == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("method", ["ep", "gfitc", "sep"])
+def test_the_callers_arrays_are_not_changed_by_learning(method):
+    kernels, Z, X, y, noise = problem()
+    for array in (X, y, noise, *Z):
+        array.setflags(write=False)
+    fit_minibatch(kernels, Z, (X, y), method=method, noise=noise, batch=8, epochs=2)
+    fit(kernels, X, y, Z=Z, noise=noise, method=method, iterations=2)

@@ -534,3 +534,50 @@ def test_bad_data_are_refused():
         fixed_basis.nystrom(KERNEL, XS, X, y, XS, noise=0)
     with pytest.raises(ValueError, match="expected one number"):
         fixed_basis.nystrom(KERNEL, XS, X, y, XS, noise=np.full(40, 0.1))
+
+
+def test_what_came_and_went_adds_up_to_the_basis():
+    """A basis vector that goes at the visit at which it came counts as neither."""
+    X, y = problem(PROBIT)
+    with pytest.warns(RuntimeWarning, match="not converged after 3 sweeps"):
+        fit = online.infer(KERNEL, X, y, PROBIT, budget=8, sweeps=3)
+    came, went = (np.array([sweep[name] for sweep in fit.history]) for name in ("included", "removed"))
+    assert came.sum() - went.sum() == len(fit.basis) == 8
+    assert came[0] - went[0] == 8 and np.array_equal(came[1:], went[1:])
+    bases, state = [], online.start(KERNEL, PROBIT, budget=8)
+    for n in range(40):  # one sweep, datum by datum
+        state = online.update(state, X[n : n + 1], y[n : n + 1])
+        bases.append(set(state.basis))
+    changes = [(len(after - before), len(before - after)) for before, after in zip([set(), *bases], bases, strict=False)]
+    assert (came[0], went[0]) == tuple(np.sum(changes, axis=0))
+    assert 0 < came[0] < 40
+
+
+def test_while_basis_vectors_come_and_go_nothing_has_converged():
+    X, y = problem(PROBIT)
+    options = {"budget": 8, "convergence": 1e3}  # no move of a site is as long
+    with pytest.warns(RuntimeWarning, match="basis vectors came"):
+        moving = online.infer(KERNEL, X, y, PROBIT, sweeps=4, **options)
+    assert not moving.converged and moving.sweeps == 4
+    resting = online.infer(KERNEL, X, y, PROBIT, sweeps=4, moving_sweeps=1, **options)
+    assert resting.converged and resting.sweeps == 2
+
+
+def test_a_state_predicts_labels_and_observations():
+    X, y = problem(PROBIT)
+    state = online.update(online.start(KERNEL, PROBIT), X, y)
+    np.testing.assert_array_equal(state.predict(XS, noise=True), PROBIT.predict(*state.predict(XS)))
+    X, y = problem()
+    state = online.update(online.start(KERNEL, GAUSSIAN), X, y)
+    np.testing.assert_array_equal(state.predict(XS, noise=True)[1], state.predict(XS)[1] + 0.2)
+
+
+def test_given_pseudo_inputs_are_no_data_and_sites_lie_in_the_order_of_the_data():
+    X, y = problem(PROBIT)
+    order = np.random.default_rng(0).permutation(40)
+    options = {"Z": XS, "sweeps": 60, "convergence": 1e-10}
+    one, other = (online.infer(KERNEL, X, y, PROBIT, order=o, **options) for o in (None, order))
+    assert (one.basis == -1).all()
+    np.testing.assert_allclose(other.sites.tau, one.sites.tau, atol=1e-7)
+    np.testing.assert_allclose(other.sites.nu, one.sites.nu, atol=1e-7)
+    np.testing.assert_allclose(other.projection, one.projection, atol=1e-7)

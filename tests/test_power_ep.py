@@ -1,5 +1,6 @@
 """Sparse regression against methods written again, independently, with dense N x N algebra."""
 
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from pepcore import power_ep
 from pepcore.kernels import Matern52, SquaredExponential
+from pepcore.likelihoods import Gaussian
 
 ALPHAS = [0.0, 1e-8, 0.05, 0.3, 0.5, 0.8, 1.0]
 KERNELS = {
@@ -344,3 +346,38 @@ def test_values_of_a_second_package_are_met(method, alpha):
     mean, variance = fit.predict(data["Xs"])
     np.testing.assert_allclose(mean, ref[f"{method}__mean"][:, 0], rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(variance, ref[f"{method}__var_f"][:, 0], rtol=1e-6)
+
+
+def test_blocks_of_data_in_several_blocks_of_rows(monkeypatch):
+    """`_Rotated.blocks` cuts the rotated data anew: 150 rows in three parts."""
+    rng = np.random.default_rng(3)
+    X, y, Z = rng.normal(size=(150, 2)), rng.normal(size=150), rng.normal(size=(6, 2))
+    blocks, alpha = rng.integers(40, size=150), rng.uniform(size=40)
+    assert len(np.unique(blocks)) == 40
+    whole = power_ep.regression(KERNELS["se"], Z, X, y, alpha=alpha, blocks=blocks)
+    expected = whole.gradient
+    monkeypatch.setattr("pepcore.features.BLOCK_ELEMENTS", 1)
+    cut = power_ep.regression(KERNELS["se"], Z, X, y, alpha=alpha, blocks=blocks)
+    assert cut.log_evidence == pytest.approx(whole.log_evidence, rel=1e-12)
+    np.testing.assert_allclose(cut.predict(X), whole.predict(X), rtol=1e-9, atol=1e-12)
+    for key, value in expected.items():
+        np.testing.assert_allclose(cut.gradient[key], value, rtol=1e-8, atol=1e-8)
+
+
+def peak(work):
+    tracemalloc.start()
+    work()
+    found = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return found
+
+
+@pytest.mark.parametrize("method", ["regression", "infer"])
+def test_streaming_keeps_no_features(method):
+    """What is O(N) is there either way; the difference is A, 50 000 x 40 numbers."""
+    X = np.random.default_rng(0).normal(size=(50_000, 2))
+    Z, y = X[:40].copy(), np.sign(X[:, 0])
+    learn = {"regression": lambda stream: power_ep.regression(KERNELS["se"], Z, X, y, stream=stream).gradient,
+             "infer": lambda stream: power_ep.infer(KERNELS["se"], Z, X, y, Gaussian(0.1), stream=stream).gradient}[method]
+    stored, streamed = (peak(lambda stream=stream: learn(stream)) for stream in (False, True))
+    assert stored - streamed > 0.8 * 50_000 * 40 * 8

@@ -68,3 +68,16 @@ def test_critical_difference_against_the_published_table(methods, q):
     """Demsar (2006), table 5, two-tailed Nemenyi test at 5 %."""
     expected = q * np.sqrt(methods * (methods + 1) / (6 * 14))
     assert significance.critical_difference(methods, 14) == pytest.approx(expected, abs=2e-3)
+
+
+def test_intervals_of_ranks_are_those_of_wins():
+    """Of two methods without ties the rank is two less the share of wins, and the same splits are drawn for both."""
+    wide = table(lambda rng, n: rng.normal(0.2, 1, n))
+    ranks, wins = significance.average_ranks(wide), significance.win_percentage(wide, 0.0, 1.0)
+    assert wins.high - wins.low > 10
+    assert ranks[0.0] == pytest.approx((2 - wins.value / 100, 2 - wins.high / 100, 2 - wins.low / 100), abs=1e-12)
+    assert ranks[1.0] == pytest.approx((1 + wins.value / 100, 1 + wins.low / 100, 1 + wins.high / 100), abs=1e-12)
+
+
+def test_a_difference_that_never_varies_is_certain():
+    assert significance.corrected_t_test(np.ones(5), np.zeros(5), 0.1) == 0.0

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from pepcore.likelihoods import Gaussian, Probit
-from pepcore.sites import ImproperCavityError, Sites, cavity, log1p_ratio, site_energy, target
+from pepcore.sites import ImproperCavityError, Sites, cavity, log1p_ratio, move, site_energy, target
+from pepcore.sweeps import PATIENT_STEP, damped_step
 
 
 def posterior(prior_variance, prior_mean, sites):
@@ -117,3 +118,26 @@ def test_log1p_ratio():
     np.testing.assert_allclose(log1p_ratio(x[[0, 1, 6, 7]]), np.log1p(x[[0, 1, 6, 7]]) / x[[0, 1, 6, 7]], rtol=1e-15)
     np.testing.assert_allclose(log1p_ratio(x[2:5]), 1.0, rtol=1e-15)
     assert log1p_ratio(1e-9) == pytest.approx(1 - 5e-10, rel=1e-15)
+
+
+def test_a_move_is_measured_in_units_that_do_not_depend_on_those_of_f():
+    rng = np.random.default_rng(2)
+    sites, goal = (Sites(rng.uniform(0, 2, 20), rng.normal(size=20)) for _ in range(2))
+    s = rng.uniform(0.1, 3, 20)
+    way = move(sites, goal, s)
+    np.testing.assert_allclose(way, [(goal.tau - sites.tau) * s, (goal.nu - sites.nu) * np.sqrt(s)], rtol=1e-14)
+    other = lambda sites: Sites(sites.tau / 7**2, sites.nu / 7)  # f in units a seventh as large
+    np.testing.assert_allclose(move(other(sites), other(goal), 7**2 * s), way, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("change", "before", "turned", "step", "largest", "expected"), [
+    (1.1, 1.0, False, 0.8, 1.0, 0.4),  # further off: half
+    (1.1, 1.0, True, 0.06, 1.0, PATIENT_STEP),  # but not below the patient step
+    (1.1, 1.0, False, 0.01, 1.0, 0.01),  # nor longer than it was
+    (0.9, 1.0, False, 0.5, 1.0, 0.55),  # nearer: a tenth longer
+    (0.9, 1.0, False, 0.99, 1.0, 1.0),  # up to the longest
+    (0.4, 1.0, True, 0.5, 1.0, 0.55),  # a turn that leaves less than half does no harm
+    (0.8, 1.0, True, 0.9, 1.0, 1.1 * 0.9 / 1.8),  # another is one for a shorter step
+])
+def test_the_next_step(change, before, turned, step, largest, expected):
+    assert damped_step(change, before, turned, step, largest) == pytest.approx(expected, rel=1e-12)

@@ -71,7 +71,7 @@ def longest_step(answer):
     smallest = _smallest_eigenvalue()
     if close(answer, 1 / (1 - smallest), rtol=0.02):
         return "at this step the worst direction is corrected in one go; it converges until it overshoots by as much again."
-    if answer > 1 and close(answer, 2 / (1 + smallest), rtol=0.02):
+    if close(abs(answer), abs(2 / (1 + smallest)), rtol=0.02):
         return "the sign of lambda: the factor per sweep is 1 - step (1 - lambda)."
     if close(answer, smallest, rtol=0.02):
         return "this is the eigenvalue; for which steps is |1 - step (1 - lambda)| < 1?"

@@ -1,0 +1,138 @@
+"""The checkers of "Sparse classification with Power EP" and of the first page: right answers pass, usual mistakes are named."""
+
+import numpy as np
+import pytest
+from exercises import check
+from scipy.special import log_ndtr, ndtr
+
+
+def average(function):
+    """E[function(1 + e)] for e ~ N(0, 3)."""
+    x, w = np.polynomial.hermite_e.hermegauss(120)
+    return w @ function(1 + np.sqrt(3) * x) / w.sum()
+
+
+def moments(y, mean, variance, alpha):
+    """d1 and d2 of l_α for the probit, by Gauss-Hermite; everything broadcasts."""
+    x, w = np.polynomial.hermite_e.hermegauss(200)
+    f = np.asarray(mean)[..., None] + np.sqrt(np.asarray(variance))[..., None] * x
+    z = np.asarray(y)[..., None] * f
+    rho = np.exp(-0.5 * z**2 - 0.5 * np.log(2 * np.pi) - log_ndtr(z))
+    g, bend = np.asarray(y)[..., None] * rho, -rho * (rho + z)
+    p = w * np.exp(alpha * log_ndtr(z))
+    p = p / p.sum(axis=-1, keepdims=True)
+    d1 = (p * g).sum(axis=-1)
+    return d1, (p * bend).sum(axis=-1) + alpha * ((p * g**2).sum(axis=-1) - d1**2)
+
+
+def pays(y, mean, variance, alpha, weight=None):
+    if alpha == 1:
+        return y * mean < 0
+    d1, d2 = moments(y, mean, variance, alpha)
+    return d2 + (alpha if weight is None else weight) * d1**2 > 0
+
+
+def gradient(A, tau, nu, alpha, gamma_too=True, weight=None, kept=True):
+    V = np.linalg.inv(np.eye(len(A)) + (A * tau) @ A.T)
+    m, VA = V @ A @ nu, V @ A
+    gamma, s = nu - tau * (A.T @ m), (A * VA).sum(axis=0)
+    c = 1 - alpha * tau * s if kept else 1.0
+    dA = np.outer(m, gamma if gamma_too else nu) - VA * tau
+    return dA, 0.5 * ((alpha if weight is None else weight) * gamma**2 - c * tau)
+
+
+def changed(function, place, change):
+    """`function` with one of the things that it returns changed."""
+    def wrong(*given):
+        found = list(function(*given))
+        found[place] = change(found[place])
+        return tuple(found)
+
+    return wrong
+
+
+def waiting(y, f):
+    return f - y * np.exp(f), 1 - y * np.exp(f), -y * np.exp(f)
+
+
+def visit(m, V, a, h, y, tau, nu, alpha, residual=True, with_h=False, whole=False):
+    s, mu = a @ V @ a, a @ m
+    c = 1 - alpha * tau * s
+    mean, left = (mu - alpha * nu * s) / c, s / c
+    d1, d2 = (float(d) for d in moments(y, mean, left + residual * h, alpha))
+    shrink = 1 + alpha * d2 * (left + with_h * h)
+    new_tau, new_nu = -d2 / shrink, (d1 - d2 * mean) / shrink
+    dtau, dnu, Va = new_tau - tau * (not whole), new_nu - nu * (not whole), V @ a
+    return m + Va * (dnu - dtau * mu) / (1 + dtau * s), V - np.outer(Va, Va) * dtau / (1 + dtau * s), new_tau, new_nu
+
+
+MEANS = np.array([ndtr(0.5), average(lambda f: np.sqrt(ndtr(f))) ** 2, np.exp(average(log_ndtr))])
+RIGHT = {
+    "sc-1-mean": MEANS,
+    "sc-2-forget": 9,
+    "sc-3-price": pays,
+    "sc-4-gradient": gradient,
+    "sc-5-likelihood": waiting,
+    "sc-6-sequential": visit,
+    "start-noise": 0.268,
+}
+WRONG = [
+    ("sc-1-mean", MEANS[::-1], "α = 1 first"),
+    ("sc-1-mean", [ndtr(1 / np.sqrt(3)), *MEANS[1:]], "a variance of its own"),
+    ("sc-1-mean", [ndtr(0.25), *MEANS[1:]], "not by the variance"),
+    ("sc-1-mean", [0.5, *MEANS[1:]], "over e ~ N(0, h)"),
+    ("sc-1-mean", [MEANS[0], np.sqrt(MEANS[1]), MEANS[2]], "outer power"),
+    ("sc-1-mean", [*MEANS[:2], np.log(MEANS[2])], "take its exponential"),
+    ("sc-1-mean", [*MEANS[:2], ndtr(1.0)], "at the mean, e = 0"),
+    ("sc-1-mean", [MEANS[0], 0.5, MEANS[2]], "then square"),
+    ("sc-1-mean", [*MEANS[:2], 0.1], "geometric mean"),
+    ("sc-2-forget", 62, "not 0.8"),
+    ("sc-2-forget", np.log(1e-6) / np.log(0.2), "a whole one"),
+    ("sc-2-forget", 12, "nothing is added"),
+    ("sc-3-price", lambda *given: pays(*given)[:7], "400 data"),
+    ("sc-3-price", lambda *given: pays(*given).astype(float), "Booleans"),
+    ("sc-3-price", lambda *given: ~pays(*given), "other way round"),
+    ("sc-3-price", lambda *given: pays(*given, weight=1.0), "weighted with α"),
+    ("sc-3-price", lambda y, mean, *_: y * mean < 0, "answer for α = 1"),
+    ("sc-3-price", lambda y, mean, *_: mean < 0, "times the mean"),
+    ("sc-3-price", lambda y, *_: y > 2, "of 400 are wrong"),
+    ("sc-4-gradient", lambda *given: gradient(*given)[0], "tuple of 2"),
+    ("sc-4-gradient", lambda *given: gradient(*given, gamma_too=False), "not ν"),
+    ("sc-4-gradient", lambda *given: tuple(-part for part in gradient(*given)), "energy"),
+    ("sc-4-gradient", changed(gradient, 0, lambda dA: 2 * dA), "m γᵀ − V A diag(τ)"),
+    ("sc-4-gradient", changed(gradient, 1, lambda dh: 2 * dh), "factor ½"),
+    ("sc-4-gradient", lambda *given: gradient(*given, weight=1.0), "weighted with α"),
+    ("sc-4-gradient", lambda *given: gradient(*given, kept=False), "weighted with c"),
+    ("sc-4-gradient", changed(gradient, 1, lambda dh: dh + 1), "although dA is right"),
+    ("sc-5-likelihood", lambda y, f: (-y * np.exp(f), *waiting(y, f)[1:]), "rate in front"),
+    ("sc-5-likelihood", lambda y, f: (waiting(y, f)[0] + np.log(y), *waiting(y, f)[1:]), "density of log y"),
+    ("sc-5-likelihood", lambda y, f: waiting(y, -f), "mean waiting time"),
+    ("sc-5-likelihood", changed(waiting, 0, lambda l: l + 1), "log p = f"),
+    ("sc-5-likelihood", changed(waiting, 1, lambda d: 2 * d), "first derivative"),
+    ("sc-5-likelihood", changed(waiting, 2, lambda d: -d), "log-concave"),
+    ("sc-5-likelihood", changed(waiting, 2, lambda d: 2 * d), "second derivative in f"),
+    ("sc-6-sequential", lambda *given: visit(*given, residual=False), "h is missing"),
+    ("sc-6-sequential", lambda *given: visit(*given, with_h=True), "Csató"),
+    ("sc-6-sequential", changed(visit, 3, lambda nu: nu + 1), "in this order"),
+    ("sc-6-sequential", lambda *given: visit(*given, whole=True), "still in V"),
+    ("sc-6-sequential", changed(visit, 0, lambda m: m + 1), "Sherman and Morrison"),
+    ("sc-7-walk", lambda X, y, M, start: (X, X[:M]), "comes the kernel"),
+    ("sc-7-walk", lambda X, y, M, start: (start, X[:M]), "a walk down the dial"),
+    ("sc-7-walk", lambda *_: None, "returns nothing yet"),
+    ("start-noise", 0.518, "square it"),
+    ("start-noise", 26.8, "as a fraction"),
+    ("start-noise", 0.732, "the curve explains"),
+    ("start-noise", 1.5, "between 0 and 1"),
+    ("start-noise", 0.4, "already the share"),
+]
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_right_answer_passes(name, capsys):
+    assert check(name, RIGHT[name]), capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("name", "answer", "hint"), WRONG)
+def test_usual_mistake_is_named(name, answer, hint, capsys):
+    assert check(name, answer) is False
+    assert hint in " ".join(capsys.readouterr().out.split())

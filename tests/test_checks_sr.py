@@ -1,0 +1,137 @@
+"""The checkers of chapter "Sparse regression: one family": right answers pass, usual mistakes are named."""
+
+import numpy as np
+import pytest
+from exercises import check
+
+
+def fine(h, noise, alpha):
+    return h.sum() / (2 * noise) if alpha == 0 else (1 - alpha) / (2 * alpha) * np.log1p(alpha * h / noise).sum()
+
+
+def collapsed(A, h, y, noise, alpha, weight=1.0, share=None, constant=True):
+    """The evidence in O(N M²), and what the usual mistakes make of it."""
+    d = (alpha if share is None else share) * h + noise
+    C = np.linalg.cholesky(np.eye(len(A)) + (A / d) @ A.T)
+    m = np.linalg.solve(C.T, np.linalg.solve(C, A @ (y / d)))
+    r = y - A.T @ m
+    normal = -0.5 * (constant * len(y) * np.log(2 * np.pi) + np.log(d).sum() + 2 * np.log(np.diag(C)).sum() + r @ (r / d) + m @ m)
+    return normal - weight * fine(h, noise, alpha)
+
+
+def inverted(A, h, y, noise, alpha):
+    """Right, but it subtracts two large numbers."""
+    d = alpha * h + noise
+    B, b = np.eye(len(A)) + (A / d) @ A.T, A @ (y / d)
+    normal = len(y) * np.log(2 * np.pi) + np.log(d).sum() + np.linalg.slogdet(B)[1] + y @ (y / d) - b @ np.linalg.inv(B) @ b
+    return -0.5 * normal - fine(h, noise, alpha)
+
+
+def left_out(A, y, d):
+    """By leaving each datum out in turn."""
+    K, found = A.T @ A + np.diag(d), []
+    for n in range(len(y)):
+        rest = np.arange(len(y)) != n
+        w = np.linalg.solve(K[np.ix_(rest, rest)], K[rest, n])
+        found.append((y[n] - w @ y[rest], K[n, n] - w @ K[rest, n]))
+    return np.array([r for r, _ in found]), np.array([v for _, v in found])
+
+
+def standardised(A, y, d):
+    r, v = left_out(A, y, d)
+    return r / np.sqrt(v)
+
+
+def posterior_residuals(A, y, d):
+    return y - A.T @ np.linalg.solve(np.eye(len(A)) + (A / d) @ A.T, A @ (y / d))
+
+
+def unequal(A, D, y, S):
+    root = np.sqrt(S)
+    values, U = np.linalg.eigh(D / np.outer(root, root))
+    return (A / root) @ U, np.maximum(values, 0), U.T @ (y / root)
+
+
+def rotated_only(A, D, y, S):
+    values, U = np.linalg.eigh(D)
+    return A @ U, values, U.T @ y
+
+
+def only_at_one(A, D, y, S):
+    values, U = np.linalg.eigh(D + np.diag(S))  # noise and residual in one
+    scale = np.sqrt(values[0])
+    return A @ U / scale, values / values[0] - 1, U.T @ y / scale
+
+
+def surrogate(m, V, log_evidence, prior_too=False, mean=None, shift=0.0):
+    precision = np.linalg.inv(V)
+    W = np.linalg.cholesky(precision - (0 if prior_too else 1) * np.eye(len(m))).T
+    y = np.linalg.solve(W.T, precision @ m if mean is None else mean)
+    S = W @ W.T + np.eye(len(m))
+    unit = -0.5 * (len(m) * np.log(2 * np.pi) + np.linalg.slogdet(S)[1] + y @ np.linalg.solve(S, y))
+    c = np.exp(2 * (unit - log_evidence) / len(m) + shift)
+    return np.sqrt(c) * W, np.sqrt(c) * y, c
+
+
+EXPECTED = np.array([1.5, 0.5 * np.log(2.5), 0.0])
+ONES = np.ones(40)
+RIGHT = {
+    "sr-1-fine": EXPECTED,
+    "sr-2-collapsed": collapsed,
+    "sr-3-loo": standardised,
+    "sr-4-unequal": unequal,
+    "sr-5-private": ONES,
+    "sr-6-surrogate": surrogate,
+}
+WRONG = [
+    ("sr-1-fine", -EXPECTED, "positive number"),
+    ("sr-1-fine", EXPECTED * [1, 2, 1], "belongs to the denominator"),
+    ("sr-1-fine", [1.5, 0.5 * np.log(4), 0], "holds α h/σ²"),
+    ("sr-1-fine", EXPECTED * [2, 1, 1], "the ½ stays"),
+    ("sr-1-fine", EXPECTED + [0, 0, 1], "FITC is not fined"),
+    ("sr-1-fine", EXPECTED + [1, 0, 0], "take the limit"),
+    ("sr-1-fine", EXPECTED + [0, 1, 0], "the fine is"),
+    ("sr-2-collapsed", lambda *given: collapsed(*given, weight=0.0), "the fine is missing"),
+    ("sr-2-collapsed", lambda *given: collapsed(*given, weight=-1.0), "wrong sign"),
+    ("sr-2-collapsed", lambda *given: collapsed(*given, share=0.0), "σ² alone"),
+    ("sr-2-collapsed", lambda *given: -collapsed(*given), "energy"),
+    ("sr-2-collapsed", lambda *given: collapsed(*given, constant=False), "log 2π"),
+    ("sr-2-collapsed", lambda *given: 0.0, "it is off by"),
+    ("sr-2-collapsed", lambda A, h, y, s, a: collapsed(A, h, y, s, a) if a else np.inf, "divides by zero"),
+    ("sr-2-collapsed", lambda A, h, y, *rest: collapsed(A, h, y, *rest) if len(y) < 1000 else 0.0, "wrong for N = 20 000"),
+    ("sr-2-collapsed", inverted, "digits are lost"),
+    ("sr-3-loo", lambda *given: -standardised(*given), "turned round"),
+    ("sr-3-loo", posterior_residuals, "has seen datum n itself"),
+    ("sr-3-loo", lambda A, y, d: posterior_residuals(A, y, d) / np.sqrt(d), "has seen datum n itself"),
+    ("sr-3-loo", lambda *given: left_out(*given)[0], "standard deviation"),
+    ("sr-3-loo", lambda *given: standardised(*given) ** 2, "keeps its sign"),
+    ("sr-3-loo", lambda A, y, d: y, "u/√κ"),
+    ("sr-4-unequal", lambda A, D, y, S: A, "three arrays"),
+    ("sr-4-unequal", rotated_only, "isotropic first"),
+    ("sr-4-unequal", only_at_one, "at α = 1 only"),
+    ("sr-4-unequal", lambda *given: (unequal(*given)[0], -unequal(*given)[1], unequal(*given)[2]), "cannot be negative"),
+    ("sr-4-unequal", lambda A, D, y, S: (*unequal(A, D, y, S)[:2], y), "A and y alike"),
+    ("sr-5-private", ONES[:3], "one power for each"),
+    ("sr-5-private", 2 * ONES, "between 0 and 1"),
+    ("sr-5-private", 0 * ONES, "the smallest evidence"),
+    ("sr-5-private", 0.5 * ONES, "raise any"),
+    ("sr-6-surrogate", lambda *given: surrogate(*given)[:2], "three things"),
+    ("sr-6-surrogate", lambda *given: (*surrogate(*given)[:2], -1.0), "must be positive"),
+    ("sr-6-surrogate", lambda *given: surrogate(*given, prior_too=True), "brings the I itself"),
+    ("sr-6-surrogate", lambda *given: (2 * surrogate(*given)[0], *surrogate(*given)[1:]), "is not V⁻¹"),
+    ("sr-6-surrogate", lambda m, V, log_evidence: surrogate(m, V, log_evidence, mean=m), "erratum bui-2"),
+    ("sr-6-surrogate", lambda m, V, log_evidence: surrogate(m, V, log_evidence, mean=0 * m), "is not m."),
+    ("sr-6-surrogate", lambda *given: surrogate(*given, shift=0.1), "c is still free"),
+    ("sr-2-collapsed", lambda *_: None, "returns nothing yet"),
+]
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_right_answer_passes(name, capsys):
+    assert check(name, RIGHT[name]), capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("name", "answer", "hint"), WRONG)
+def test_usual_mistake_is_named(name, answer, hint, capsys):
+    assert check(name, answer) is False
+    assert hint in " ".join(capsys.readouterr().out.split())
