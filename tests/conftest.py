@@ -42,6 +42,40 @@ def small_variance(monkeypatch):
     return below
 
 
+def checker_tests(right, wrong):
+    """Two tests for the checkers of a chapter: right answers pass, and each usual mistake is named.
+
+    Parameters
+    ----------
+    right : dict of exercise -> right answer
+    wrong : list of (exercise, wrong answer, what the checker must say of it)
+    """
+    from exercises import check
+
+    @pytest.mark.parametrize("name", right)
+    def right_answer_passes(name, capsys):
+        passed, said = check(name, right[name]), capsys.readouterr().out
+        assert passed, said
+        assert said.startswith("Correct")
+
+    @pytest.mark.parametrize(("name", "answer", "hint"), wrong)
+    def usual_mistake_is_named(name, answer, hint, capsys):
+        assert check(name, answer) is False
+        assert hint in " ".join(capsys.readouterr().out.split())
+
+    return right_answer_passes, usual_mistake_is_named
+
+
+def changed(function, place, change):
+    """`function` with one of the things that it returns changed: a mistake for a checker to find."""
+    def wrong(*given):
+        found = list(function(*given))
+        found[place] = change(found[place])
+        return tuple(found)
+
+    return wrong
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
     """Cells that nbval collects count as tests of the book; asking for nbval and finding no cell is an error."""

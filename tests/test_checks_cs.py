@@ -1,9 +1,8 @@
 """The checkers of chapter "Sparse EP by projection": right answers pass, usual mistakes are named."""
 
 import numpy as np
-import pytest
 from checks import cs
-from exercises import check
+from conftest import checker_tests
 
 from pepcore import datasets
 
@@ -92,15 +91,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize("name", RIGHT)
-def test_right_answer_passes(name, capsys):
-    assert check(name, RIGHT[name]), capsys.readouterr().out
-
-
-@pytest.mark.parametrize(("name", "answer", "hint"), WRONG)
-def test_usual_mistake_is_named(name, answer, hint, capsys):
-    assert check(name, answer) is False
-    assert hint in " ".join(capsys.readouterr().out.split())
+test_right_answer_passes, test_usual_mistake_is_named = checker_tests(RIGHT, WRONG)
 
 
 def test_the_process_of_the_checks_is_a_proper_one():

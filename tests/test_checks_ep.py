@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from checks import ep
+from conftest import changed, checker_tests
 from exercises import check
 from scipy.special import log_ndtr, ndtr
 
@@ -12,16 +13,6 @@ def moments(y, mean, variance, over=np.sqrt, label=True, sign=1.0):
     z = (y if label else 1.0) * mean / sd
     rho = np.exp(-0.5 * z**2 - 0.5 * np.log(2 * np.pi) - log_ndtr(z))
     return log_ndtr(z), y * rho / sd, -sign * rho * (rho + z) / sd**2
-
-
-def changed(function, place, change):
-    """`function` with one of the things that it returns changed."""
-    def wrong(*given):
-        found = list(function(*given))
-        found[place] = change(found[place])
-        return tuple(found)
-
-    return wrong
 
 
 def left_out(mean, variance, tau, nu, y, cavity=True, noise=1.0):
@@ -98,15 +89,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize("name", RIGHT)
-def test_right_answer_passes(name, capsys):
-    assert check(name, RIGHT[name]), capsys.readouterr().out
-
-
-@pytest.mark.parametrize(("name", "answer", "hint"), WRONG)
-def test_usual_mistake_is_named(name, answer, hint, capsys):
-    assert check(name, answer) is False
-    assert hint in " ".join(capsys.readouterr().out.split())
+test_right_answer_passes, test_usual_mistake_is_named = checker_tests(RIGHT, WRONG)
 
 
 def test_mistakes_with_the_two_humps_are_named(monkeypatch, capsys):

@@ -1,8 +1,8 @@
 """The checkers of chapter "Gaussian processes and the feature map": right answers pass, usual mistakes are named."""
 
 import numpy as np
-import pytest
 from checks import gp
+from conftest import checker_tests
 from exercises import check
 
 
@@ -69,16 +69,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize("name", RIGHT)
-def test_the_right_answer_passes(name, capsys):
-    assert check(name, RIGHT[name])
-    assert capsys.readouterr().out.startswith("Correct")
-
-
-@pytest.mark.parametrize(("name", "answer", "hint"), WRONG)
-def test_a_usual_mistake_is_named(name, answer, hint, capsys):
-    assert not check(name, answer)
-    assert hint in capsys.readouterr().out
+test_right_answer_passes, test_usual_mistake_is_named = checker_tests(RIGHT, WRONG)
 
 
 def test_random_rows_are_not_good_enough_for_the_research_exercise(capsys):

@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 from checks import mc
+from conftest import checker_tests
 from exercises import check
 from scipy.special import ndtr
 
@@ -75,15 +76,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize("name", RIGHT)
-def test_right_answers_pass(name):
-    assert check(name, RIGHT[name])
-
-
-@pytest.mark.parametrize(("name", "answer", "hint"), WRONG)
-def test_mistakes_are_named(name, answer, hint, capsys):
-    assert not check(name, answer)
-    assert hint in " ".join(capsys.readouterr().out.split())
+test_right_answer_passes, test_usual_mistake_is_named = checker_tests(RIGHT, WRONG)
 
 
 @pytest.mark.parametrize("name", [name for name in RIGHT if callable(RIGHT[name])])

@@ -1,9 +1,8 @@
 """The checkers of chapter "Power EP and its limits": right answers pass, usual mistakes are named."""
 
 import numpy as np
-import pytest
 from checks import pep
-from exercises import check
+from conftest import checker_tests
 from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.stats import norm
@@ -68,12 +67,4 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize("name", RIGHT)
-def test_right_answer_passes(name, capsys):
-    assert check(name, RIGHT[name]), capsys.readouterr().out
-
-
-@pytest.mark.parametrize(("name", "answer", "hint"), WRONG)
-def test_usual_mistake_is_named(name, answer, hint, capsys):
-    assert check(name, answer) is False
-    assert hint in " ".join(capsys.readouterr().out.split())
+test_right_answer_passes, test_usual_mistake_is_named = checker_tests(RIGHT, WRONG)

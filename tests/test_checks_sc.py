@@ -1,8 +1,7 @@
 """The checkers of "Sparse classification with Power EP" and of the first page: right answers pass, usual mistakes are named."""
 
 import numpy as np
-import pytest
-from exercises import check
+from conftest import changed, checker_tests
 from scipy.special import log_ndtr, ndtr
 
 
@@ -39,16 +38,6 @@ def gradient(A, tau, nu, alpha, gamma_too=True, weight=None, kept=True):
     c = 1 - alpha * tau * s if kept else 1.0
     dA = np.outer(m, gamma if gamma_too else nu) - VA * tau
     return dA, 0.5 * ((alpha if weight is None else weight) * gamma**2 - c * tau)
-
-
-def changed(function, place, change):
-    """`function` with one of the things that it returns changed."""
-    def wrong(*given):
-        found = list(function(*given))
-        found[place] = change(found[place])
-        return tuple(found)
-
-    return wrong
 
 
 def waiting(y, f):
@@ -127,12 +116,4 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize("name", RIGHT)
-def test_right_answer_passes(name, capsys):
-    assert check(name, RIGHT[name]), capsys.readouterr().out
-
-
-@pytest.mark.parametrize(("name", "answer", "hint"), WRONG)
-def test_usual_mistake_is_named(name, answer, hint, capsys):
-    assert check(name, answer) is False
-    assert hint in " ".join(capsys.readouterr().out.split())
+test_right_answer_passes, test_usual_mistake_is_named = checker_tests(RIGHT, WRONG)

@@ -1,9 +1,8 @@
 """The checkers of chapter "Which α should I use? Regression": right answers pass, usual mistakes are named."""
 
 import numpy as np
-import pytest
 from checks import wr
-from exercises import check
+from conftest import checker_tests
 from scipy import stats
 
 from figures import refits, runner, significance, uci_regression
@@ -98,12 +97,4 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize("name", RIGHT)
-def test_right_answer_passes(name, capsys):
-    assert check(name, RIGHT[name]), capsys.readouterr().out
-
-
-@pytest.mark.parametrize(("name", "answer", "hint"), WRONG)
-def test_usual_mistake_is_named(name, answer, hint, capsys):
-    assert check(name, answer) is False
-    assert hint in " ".join(capsys.readouterr().out.split())
+test_right_answer_passes, test_usual_mistake_is_named = checker_tests(RIGHT, WRONG)

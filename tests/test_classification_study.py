@@ -4,7 +4,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from test_regression_studies import refuted
 
 from figures import bui_fig31, claims, refits_classification, runner, uci_classification
 from figures import classification_claims as measured
@@ -100,7 +99,7 @@ def test_a_random_sample_of_rows_comes_out_again(data):
     for row in rows:
         again = uci_classification.compute(*(row[name] for name in ("data", "split", "M", "alpha")))
         as_before.append(all(abs(again[metric] - row[metric]) <= tolerance[metric] + 1e-9 for metric in tolerance))
-    assert not refuted(sum(as_before), len(rows)), f"{sum(as_before)} of {len(rows)} rows came out again"
+    assert sum(as_before) >= 0.9 * len(rows), f"{sum(as_before)} of {len(rows)} rows came out again"
 
 
 def test_short_runs_come_out_again_exactly(data):

@@ -353,8 +353,8 @@ def test_generated_data_can_be_sent_to_another_process(make):
 def test_gp_draws_have_the_covariance_of_their_kernel():
     draws = np.array([datasets.toy_ard_gp(seed, N=2, D=1, lengthscales=[1.0]).truth["f"] for seed in range(4000)])
     # each draw has inputs of its own: E f² = 1, and over standard normal inputs E k(x, x') = 1/sqrt(3)
-    assert (draws**2).mean() == pytest.approx(1, abs=0.1)
-    assert draws.prod(1).mean() == pytest.approx(1 / np.sqrt(3), abs=0.1)
+    assert (draws**2).mean() == pytest.approx(1, abs=0.06)
+    assert draws.prod(1).mean() == pytest.approx(1 / np.sqrt(3), abs=0.06)
 
 
 @pytest.mark.parametrize("make", [datasets.toy_ard_gp, datasets.snelson_like])
@@ -362,7 +362,7 @@ def test_regression_noise_has_its_variance(make):
     data = make(seed=3, N=1000)
     residual = data.y - data.truth["f"]
     assert residual.var() == pytest.approx(data.truth["noise"], rel=0.2)
-    assert abs(residual.mean()) < 5 * np.sqrt(data.truth["noise"] / 1000)
+    assert abs(residual.mean()) < 4 * np.sqrt(data.truth["noise"] / 1000)
 
 
 def test_probit_labels_are_calibrated():
@@ -377,7 +377,7 @@ def test_probit_labels_are_calibrated():
 
 def test_ringnorm_and_twonorm_have_the_errors_of_breiman():
     ring, two = datasets.ringnorm(seed=0, N=100_000), datasets.twonorm(seed=0, N=100_000)
-    assert (np.sign(ring.truth["f"]) != ring.y).mean() == pytest.approx(0.0125, abs=0.002)
+    assert (np.sign(ring.truth["f"]) != ring.y).mean() == pytest.approx(0.013, abs=0.001)
     assert (np.sign(two.truth["f"]) != two.y).mean() == pytest.approx(ndtr(-2), abs=0.002)
     assert ring.X[ring.y < 0].std() == pytest.approx(2, rel=0.01)
 

@@ -25,7 +25,7 @@ def problem(N=10):
 
 
 def test_moments_are_those_of_many_draws():
-    """Five standard errors of the mean of 400 000 draws, at fixed seeds."""
+    """Four standard errors of the mean of 400 000 draws, at fixed seeds."""
     rng = np.random.default_rng(1)
     mean, variance, y = rng.normal(size=(C, 4)), rng.uniform(0.2, 2, (C, 4)), np.array([0, 1, 2, 1])
     f = mean + np.sqrt(variance) * rng.standard_normal((400_000, C, 4))
@@ -33,11 +33,11 @@ def test_moments_are_those_of_many_draws():
     right = f.argmax(axis=1) == y
     log_p = np.where(right, np.log(0.98), np.log(0.01))
     l, _, _ = likelihood.log_moment(y, mean, variance, 0.0)
-    assert np.all(np.abs(l - log_p.mean(axis=0)) < 5 * log_p.std(axis=0) / np.sqrt(len(f)))
+    assert np.all(np.abs(l - log_p.mean(axis=0)) < 4 * log_p.std(axis=0) / np.sqrt(len(f)))
     predicted = likelihood.predict(mean.T, variance.T)
     assert np.allclose(predicted.sum(axis=1), 1.0, rtol=0, atol=1e-8)
     own = np.where(right, 0.98, 0.01)
-    assert np.all(np.abs(predicted[range(4), y] - own.mean(axis=0)) < 5 * own.std(axis=0) / np.sqrt(len(f)))
+    assert np.all(np.abs(predicted[range(4), y] - own.mean(axis=0)) < 4 * own.std(axis=0) / np.sqrt(len(f)))
     assert np.allclose(likelihood.log_predictive(y, mean.T, variance.T), np.log(predicted[range(4), y]), rtol=0, atol=1e-8)
 
 

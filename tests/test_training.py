@@ -203,6 +203,15 @@ def test_a_start_that_cannot_be_factorised_says_what_to_look_for(small_variance)
         training.fit(SquaredExponential(1.0, 1.0), X, y, M=8, max_evaluations=5)
 
 
+def test_restarts_keep_the_best():
+    X, y = data()
+    bad = SquaredExponential(1e-3, [1e3, 1e5])
+    single = training.fit(bad, X, y, M=8, noise=10.0, max_evaluations=15)
+    several = training.fit(bad, X, y, M=8, noise=10.0, max_evaluations=15, restarts=4)
+    assert several.fit.log_evidence >= single.fit.log_evidence
+    assert several.evaluations > single.evaluations
+
+
 def test_restarts_keep_the_best_and_not_the_last():
     """The first start is nearly an optimum; the others begin elsewhere and have two evaluations."""
     X, y = data()
