@@ -18,6 +18,7 @@ from figures import (
     vil_path,
     vil_rows,
     villacampa_cells,
+    villacampa_claims,
     villacampa_tables,
 )
 from pepcore import datasets
@@ -246,6 +247,28 @@ def test_a_method_is_far_behind_where_it_is_behind_each_other_one(monkeypatch):
     assert measured(monkeypatch, as_good).far_behind("glass") == 3
     level = lambda row: {"nll": 2.5} if (row["data"], row["method"], row["percent"]) == ("glass", "sep", 5) else {}
     assert measured(monkeypatch, level).far_behind("glass") == 2
+
+
+def test_paired_standard_errors_are_those_of_the_differences(monkeypatch):
+    """Splits that differ much, and alike for all methods, hide a constant difference only from errors that are not paired."""
+    runs = [
+        {"data": "glass", "percent": percent, "split": split, "method": method, "nll": 30.0 * split + behind + noise}
+        for percent in villacampa_cells.PERCENT
+        for split in range(5)
+        for method, behind, noise in (("vi", 2.0, 0.01 * split), ("ep", 0.0, 0.0), ("sep", 0.0, -0.01 * split))
+    ]
+    monkeypatch.setattr(villacampa_cells.runner, "results", {"villacampa_tables": pd.DataFrame(runs)}.get)
+    assert (villacampa_cells.far_behind("glass"), villacampa_cells.far_behind("glass", paired=True)) == (0, 3)
+
+
+def test_vi_parts_from_what_is_tested_where_one_climbs_and_the_other_falls(monkeypatch):
+    first, last = vil_fig4.CHECKPOINTS[0], vil_fig4.CHECKPOINTS[-1]
+    row = {f"nll_{n}": 0.5 for n in vil_fig4.CHECKPOINTS} | {f"expected_{n}": -1.0 for n in vil_fig4.CHECKPOINTS}
+    row |= {"method": "vi", f"nll_{first}": 0.4}
+    climbs, stays, other = row | {f"expected_{last}": -0.9}, row, row | {"method": "sep", f"expected_{last}": -0.9}
+    results = {"vil_fig4": pd.DataFrame([climbs, stays, other])}
+    monkeypatch.setattr(villacampa_claims.runner, "results", results.get)
+    assert villacampa_claims.satellite_apart() == 50
 
 
 def test_the_speed_is_that_at_the_size_where_it_is_furthest_from_the_claim(monkeypatch):
