@@ -5,7 +5,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from figures import runner, salimbeni_fig2, salimbeni_landscape, salimbeni_problems, salimbeni_ranks, salimbeni_tables
+from figures import (
+    runner,
+    salimbeni_ard,
+    salimbeni_fig2,
+    salimbeni_landscape,
+    salimbeni_problems,
+    salimbeni_ranks,
+    salimbeni_tables,
+)
 from pepcore import datasets, decoupled, decoupled_bases, decoupled_natural
 
 
@@ -42,6 +50,24 @@ def test_a_curve_climbs_to_the_optimum_and_not_over_it(data, basis):
 def test_nine_tenths_of_the_rows_are_for_training(data, name):
     task = salimbeni_problems.problem(data(name), 0)
     assert len(task.X) == round(0.9 * (len(task.X) + len(task.X_test)))
+
+
+def test_inputs_share_a_lengthscale_unless_each_is_to_have_its_own(data):
+    shared, own = (salimbeni_problems.problem(data("kin40k"), 0, ard=ard).kernel for ard in (False, True))
+    assert [np.shape(part.lengthscales) for part in (*shared.parts, *own.parts)] == [(), (), (8,), (8,)]
+    X = np.random.default_rng(0).normal(size=(5, 8))
+    np.testing.assert_array_equal(shared(X), own(X))
+
+
+def test_the_study_of_lengthscales_differs_from_the_tables_in_them_only(monkeypatch):
+    tasks, calls = [], []
+    monkeypatch.setattr(salimbeni_ard, "problem", lambda *args, **options: tasks.append((args, options)) or "each")
+    monkeypatch.setattr(salimbeni_tables, "problem", lambda *args, **options: tasks.append((args, options)) or "shared")
+    monkeypatch.setattr(salimbeni_tables, "run", lambda task, *args: calls.append((task, args[:4])))
+    for study in (salimbeni_ard, salimbeni_tables):
+        study.compute("pol", "Orth", 0)
+    assert tasks == [(("pol", 0), {"ard": True}), (("pol", 0), {})]
+    assert calls == [(task, ("Orth", 300, 0, salimbeni_tables.STEPS)) for task in ("each", "shared")]
 
 
 def race(**levels):
@@ -92,8 +118,8 @@ def test_the_head_start_is_that_of_the_worst_pair(monkeypatch):
     assert salimbeni_fig2.head_start() == 0
 
 
-@pytest.mark.parametrize("name", ["salimbeni_fig2", "salimbeni_fig2_long", "salimbeni_landscape"])
-def test_the_studies_of_figure_two_are_complete(name):
+@pytest.mark.parametrize("name", ["salimbeni_fig2", "salimbeni_fig2_long", "salimbeni_landscape", "salimbeni_ard"])
+def test_studies_are_complete(name):
     study = runner.load(name)
     assert not hasattr(study.module, "UNFINISHED")
     rows = runner.read_rows(study)

@@ -1,0 +1,27 @@
+"""What does a lengthscale for each input change? The runs of salimbeni2018's tables once more, on five regression sets.
+
+All else is as in `salimbeni_tables`.
+"""
+
+from figures import salimbeni_tables
+from figures.salimbeni_problems import problem
+from pepcore import datasets
+
+SETS = ("kin40k", "elevators", "pol", "protein", "keggdirected")
+OUTPUTS = salimbeni_tables.OUTPUTS
+
+
+def grid():
+    """All methods on all sets, set by set."""
+    return [{"data": data, "method": method, "split": 0} for data in SETS for method in salimbeni_tables.METHODS]
+
+
+def prepare():
+    """Stop at once when a data set is missing."""
+    for data in SETS:
+        datasets.load(data)
+
+
+def compute(data, method, split, steps=salimbeni_tables.STEPS):
+    """One run; the outputs are those of `salimbeni_tables`."""
+    return salimbeni_tables.run(problem(data, split, ard=True), *salimbeni_tables.METHODS[method], split, steps)
