@@ -14,7 +14,7 @@ from figures.salimbeni_problems import options_of, problem
 from pepcore import datasets, decoupled
 from pepcore.decoupled_multiclass import RobustMax
 
-REGRESSION = ("kin40k", "elevators", "pol", "protein", "keggdirected", "keggundirected", "bike")
+REGRESSION = ("kin40k", "pol", "elevators", "protein", "keggdirected", "keggundirected", "bike")
 BINARY = ("ringnorm", "twonorm", "magic")
 MANY = ("waveform", "satellite", "pendigits", "shuttle", "letter")
 SETS = (*REGRESSION, *BINARY, *MANY)
