@@ -85,11 +85,11 @@ def _plane(M):
 
 def mnist_at_the_end(metric, epochs=20):
     """SEP's test error in % or NLL after 20 or 60 epochs on MNIST, with pseudo-inputs of its own for each class."""
-    if epochs == 20:
-        row, last = _digits("sep", "own"), mnist.CHECKPOINTS[-1]
-    else:
-        row, last = runner.results("vil_fig5_long").iloc[0], vil_fig5_long.CHECKPOINTS[-1]
-    return float(vil_fig5.PANELS[metric][0] * row[f"{metric}_{last}"])
+    row, checkpoints = {
+        20: (_digits("sep", "own"), mnist.CHECKPOINTS),
+        60: (runner.results("vil_fig5_long").iloc[0], vil_fig5_long.CHECKPOINTS),
+    }[epochs]
+    return float(vil_fig5.PANELS[metric][0] * row[f"{metric}_{checkpoints[-1]}"])
 
 
 def mnist_vi(error=2.3, nll=0.085):

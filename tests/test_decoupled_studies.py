@@ -70,6 +70,14 @@ def test_the_study_of_lengthscales_differs_from_the_tables_in_them_only(monkeypa
     assert calls == [(task, ("Orth", 300, 0, salimbeni_tables.STEPS)) for task in ("each", "shared")]
 
 
+@pytest.mark.parametrize("name", ["salimbeni_tables", "salimbeni_ard"])
+def test_while_the_kernel_moves_weights_fall_behind_a_basis_within_theirs_and_values_do_not(name):
+    runs = runner.results(name).query("data == 'kin40k'").set_index("method")
+    within = runs.loc["CoupledNat_300"]
+    assert runs.loc["OrthNatWeights", "bound"] < within["bound"] < runs.loc["OrthNat", "bound"]
+    assert runs.loc["OrthNatWeights", "rmse"] > within["rmse"] > runs.loc["OrthNat", "rmse"]
+
+
 def race(**levels):
     """Rows of the study in which each basis has a bound of −1 at first and of `levels[basis]` from 1000 iterations on."""
     rows = []
