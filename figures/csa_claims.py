@@ -79,13 +79,6 @@ def regression_distance(rho):
     return float(part[["mean_distance", "log_sd_distance"]].max().max())
 
 
-def apart_from_fitc():
-    """By how many per cent the errors of sparse EP and of FITC differ on the same basis of at most 50, median over runs."""
-    runs = results("csa_nystrom")
-    few = runs[runs["M"] <= 50]
-    return 100 * float((few["smse_sparse_ep"] / few["smse_fitc"] - 1).abs().median())
-
-
 def sparse_ep_beats_one_sweep(metric):
     """In how many per cent of the runs with a budget sparse EP has the smaller loss than one sweep, with an interval."""
     runs = results("csa_size")

@@ -172,9 +172,10 @@ def sets_won(metric, first, second, by=0.0):
 
 
 def typical_win_over_typical_loss(metric, first, second):
-    """The median of the margins by which `first` wins over the median of those by which it loses; SMSE as log ratios."""
-    margin = uci_regression.margins(results("uci_regression"), metric, first, second)
-    return float(margin[margin > 0].median() / -margin[margin < 0].median())
+    """The median difference where `first` wins over the median of those where it loses, in the units of the metric."""
+    losses = uci_regression.table(results("uci_regression"), metric)
+    difference = losses[second] - losses[first]
+    return float(difference[difference > 0].median() / -difference[difference < 0].median())
 
 
 def largest_loss_over_largest_win(metric, first, second):
