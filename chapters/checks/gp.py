@@ -93,20 +93,20 @@ def pathwise(answer):
 def pull_back(answer):
     K_uu_bar = as_function(answer)
     L = np.linalg.cholesky(_covariance(5))
-    S = np.random.default_rng(3).standard_normal((5, 5))
-    expected = _K_uu_bar(L, np.tril(S) + np.tril(S, -1).T)
-    bar = as_array(_call(K_uu_bar, L.copy(), S.copy()), (5, 5))
+    T = np.random.default_rng(3).standard_normal((5, 5))
+    expected = _K_uu_bar(L, np.tril(T) + np.tril(T, -1).T)
+    bar = as_array(_call(K_uu_bar, L.copy(), T.copy()), (5, 5))
     if close(bar, expected):
         return None
-    if close(bar, _K_uu_bar(L, 0.5 * (S + S.T))):
-        return "the average of S and its transpose is right only for objectives that do not see rotations of the features."
-    if close(bar, _K_uu_bar(L, S)):
-        return "S itself is not symmetric, so this is no derivative with respect to a symmetric matrix; which half counts?"
-    if close(bar, _K_uu_bar(L, np.triu(S) + np.triu(S, 1).T)):
+    if close(bar, _K_uu_bar(L, 0.5 * (T + T.T))):
+        return "the average of T and its transpose is right only for objectives that do not see rotations of the features."
+    if close(bar, _K_uu_bar(L, T)):
+        return "T itself is not symmetric, so this is no derivative with respect to a symmetric matrix; which half counts?"
+    if close(bar, _K_uu_bar(L, np.triu(T) + np.triu(T, 1).T)):
         return "this mirrors the upper triangle; L is lower triangular."
     if close(bar, -expected) or close(bar, 2 * expected) or close(bar, -2 * expected):
         return "right up to the factor in front."
-    return "take the three steps in their order: S, its mirrored lower triangle, then one solve with L transposed from each side."
+    return "take the three steps in their order: T, its mirrored lower triangle, then one solve with L transposed from each side."
 
 
 @checker("gp-6-clothes")
