@@ -73,7 +73,10 @@ def fit(
 
     Returns
     -------
-    Model
+    Model; its `history` is NaN where an evaluation failed
+        If the inference of an evaluation has not converged, what it calls the evidence need not be one: the evaluation
+        counts as failed. Only where no other has converged before, in the same start, is it taken as it is; `message`
+        says so if one of these is the best that there is, `fit.converged` and `converged` are then False.
 
     Raises
     ------
@@ -159,7 +162,8 @@ class _Search:
     def __init__(self, evaluate, coordinates, warm, max_evaluations, tolerance, progress):
         self.evaluate, self.coordinates, self.warm = evaluate, coordinates, warm
         self.max_evaluations, self.tolerance, self.progress, self.bar = max_evaluations, tolerance, progress, None
-        self.history, self.best, self.best_values, self.best_fit, self.sites = [], -np.inf, None, None, None
+        self.history, self.best_values, self.best_fit, self.sites = [], None, None, None
+        self.best = (False, -np.inf)  # whether its inference had converged, which counts first, and its evidence
         self.converged, self.message = False, ""
 
     def __enter__(self):
@@ -179,11 +183,14 @@ class _Search:
 
         before = self.best
         self.current, self.sites = start, None
+        self.settled, self.latest, self.accepted = False, None, None
         point, bounds = self.coordinates.pack(start), self.coordinates.bounds(start)
         limits = {"maxfun": self.max_evaluations, "maxiter": self.max_evaluations, "ftol": self.tolerance, "gtol": 1e-6}
-        result = minimize(self._objective, point, jac=True, method="L-BFGS-B", bounds=bounds, options=limits)
+        options = {"method": "L-BFGS-B", "jac": True, "bounds": bounds, "callback": self._accept, "options": limits}
+        result = minimize(self._objective, point, **options)
         if self.best > before:
-            self.converged, self.message = bool(result.success), str(result.message)
+            settled, doubt = self.best[0], "; inference has not converged, not even at the best point"
+            self.converged, self.message = settled and bool(result.success), str(result.message) + ("" if settled else doubt)
         if self.best_values is None:
             raise LinAlgError(
                 "the evidence could not be evaluated at the start; look for extreme values in the starting kernel, "
@@ -195,17 +202,36 @@ class _Search:
         try:
             result = self._infer(values)
             value, gradient = result.log_evidence, self.coordinates.pack_gradient(values, result.gradient)
+            settled = getattr(result, "converged", True)
         except LinAlgError:
-            value = np.nan
-        self.history.append(value)
+            value, settled = np.nan, True
+        refused = self.settled and not settled
+        self.history.append(np.nan if refused else value)
         if self.bar is not None:
             self.bar.update()
-            self.bar.set_postfix(log_evidence=f"{max(value, self.best):.2f}")
+            self.bar.set_postfix(log_evidence=f"{max(self.history[-1], self.best[1]):.2f}")
+        if refused:
+            return self._low_wall(point), np.zeros_like(point)
         if not (np.isfinite(value) and np.all(np.isfinite(gradient))):
             return 1e30, np.zeros_like(point)  # a wall: the line search steps back
-        if value > self.best:
-            self.best, self.best_values, self.best_fit, self.converged = value, values, result, False
+        self.latest, self.settled = (point.copy(), -value, -gradient), settled
+        if self.accepted is None:
+            self.accepted = self.latest
+        if (settled, value) > self.best:
+            self.best, self.best_values, self.best_fit, self.converged = (settled, value), values, result, False
         return -value, -gradient
+
+    def _accept(self, _):
+        """L-BFGS has made the latest evaluation the start of its next line search."""
+        self.accepted = self.latest
+
+    def _low_wall(self, point):
+        """As far above the start of the line search as its slope there would lead below it.
+
+        Too high for the point to be taken, and low enough that the next one is a fraction of the step, not next to none.
+        """
+        start, value, gradient = self.accepted
+        return value + abs(gradient @ (point - start))
 
     def _infer(self, values):
         """Inference from the sites of the evaluation before, or from flat ones where these do not fit any more."""

@@ -1,10 +1,12 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.linalg import LinAlgError
 
 from pepcore import power_ep, training
 from pepcore.kernels import Matern52, SquaredExponential
-from pepcore.likelihoods import Probit
+from pepcore.likelihoods import Probit, StudentT
 
 
 def data(seed=0, N=120):
@@ -244,3 +246,61 @@ def test_a_model_says_whether_the_optimiser_was_done(max_evaluations, converged)
                          max_evaluations=max_evaluations)
     assert model.converged is converged
     assert ("CONVERGENCE" in model.message) is converged
+
+
+def boasting(unsettled):
+    """`power_ep.regression` that says a million nats, and that it has not converged, where `unsettled(kernel)`."""
+
+    def method(kernel, Z, X, y, noise, alpha):
+        fit = power_ep.regression(kernel, Z, X, y, noise, alpha)
+        return replace(fit, log_evidence=1e6, converged=False) if unsettled(kernel) else fit
+
+    return method
+
+
+def test_an_evidence_that_has_not_converged_is_refused_and_the_search_goes_on():
+    X, y = data()
+    options = {"M": 8, "max_evaluations": 30}
+    start = SquaredExponential(1.0, [1.0, 100.0])
+    assert training.fit(start, X, 5 * y, **options).kernel.variance > 3.0
+    model = training.fit(start, X, 5 * y, method=boasting(lambda kernel: kernel.variance > 3.0), **options)
+    assert model.fit.converged
+    assert np.isnan(model.history).any()
+    assert model.kernel.variance < 3.0
+    assert model.fit.log_evidence == np.nanmax(model.history) > model.history[0] + 10
+
+
+def test_a_start_that_has_not_converged_is_left_for_a_point_that_has():
+    X, y = data()
+    method = boasting(lambda kernel: kernel.variance == 1.0)
+    model = training.fit(SquaredExponential(1.0, [1.0, 100.0]), X, y, M=8, method=method, max_evaluations=10)
+    assert model.history[0] == 1e6
+    assert model.fit.converged
+    assert model.fit.log_evidence < 1e3
+
+
+def test_a_search_in_which_nothing_converges_keeps_the_best_and_says_so():
+    X, f = data(N=80)
+    options = {"method": power_ep.infer, "likelihood": Probit(), "max_sweeps": 2, "M": 8, "max_evaluations": 10}
+    with pytest.warns(RuntimeWarning, match="not converged after 2 sweeps"):
+        model = training.fit(None, X, np.where(f > 0, 1.0, -1.0), **options)
+    assert not model.fit.converged and not model.converged
+    assert "inference has not converged" in model.message
+    assert model.fit.log_evidence == model.history.max() > model.history[0] + 1
+
+
+@pytest.mark.parametrize("seed", [1, 5])
+@pytest.mark.filterwarnings("ignore:EP has not converged")
+def test_no_evidence_beyond_all_bounds_where_student_t_does_not_converge(seed):
+    """Long steps of the line search lead to where EP stops at sites whose energy is 10^6 nats."""
+    rng = np.random.default_rng(seed)
+    X = np.sort(rng.uniform(-3, 3, 60))[:, None]
+    y = np.sin(2 * X[:, 0]) + 0.15 * rng.normal(size=60)
+    y[rng.choice(60, 9, replace=False)] += rng.choice([-1, 1], 9) * rng.uniform(1.5, 4, 9)
+    options = {"method": power_ep.infer, "likelihood": StudentT(degrees=3.0, scale=0.2), "optimise": ("kernel", "likelihood")}
+    model = training.fit(SquaredExponential(1.0, 0.8), X, y, Z=np.linspace(-3, 3, 14)[:, None], **options)
+    assert np.isnan(model.history).any()
+    assert model.fit.converged and model.converged
+    assert -80 < model.fit.log_evidence < -60
+    assert model.fit.likelihood.scale != 0.2 and model.evaluations > 5
+    assert np.abs(model.predict(X)[0] - np.sin(2 * X[:, 0])).max() < 0.3
