@@ -1,5 +1,7 @@
 """The studies of regression: their committed rows still come out, and their summaries are right."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -69,6 +71,16 @@ def test_the_stored_targets_are_the_generator_s_but_for_rounding():
     assert stored.shape == (len(bui_fig3.SETS), 2 * bui_fig3.TRAIN)
     for seed in (0, 13, 29):
         np.testing.assert_allclose(stored[seed], generators.toy_ard_gp(seed=seed).y, atol=1e-5)
+
+
+def test_the_targets_that_the_chapter_names_are_those_of_the_data():
+    try:
+        energy = datasets.load("energy")
+    except datasets.DataNotFoundError as problem:
+        pytest.skip(str(problem))
+    named = ", ".join(f"{row}: {energy.y[row]:.2f}" for row in range(268, 272))
+    chapter = Path(__file__).parent.parent / "chapters" / "which-alpha-regression.ipynb"
+    assert f"heating = {{{named}}}" in chapter.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("study", ["bui_fig3", "uci_regression"])
