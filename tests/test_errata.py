@@ -184,29 +184,6 @@ def test_bui_5():
     assert abs(near_zero - inclusive) > 0.1 * inclusive
 
 
-def power_ep_variance(alpha, h, s, noise, factor):
-    """Site variance v_n at the fixed point of eqs (107)-(109), with `factor` in front of the bracket of eq. (107).
-
-    One datum, so the cavity is the prior N(0, s) of a'v times the remaining fraction of the site.
-    """
-    precision = 0.0
-    for _ in range(2000):
-        cavity = 1 / (1 / s + (1 - alpha) * precision)
-        d2 = -1 / (h + cavity + noise / alpha)
-        v_new = factor * (-1 / d2 - cavity)
-        precision = 1 / v_new + (1 - alpha) * precision
-    return 1 / precision
-
-
-@pytest.mark.parametrize("alpha", [0.2, 0.5, 0.8])
-def test_bui_6(alpha):
-    """The v_n of eqs (63)-(64) carries a factor alpha; put into (108) it misses the fixed point alpha h + noise."""
-    h, s, noise = 0.4, 0.9, 0.1
-    truth = alpha * h + noise
-    assert differ(power_ep_variance(alpha, h, s, noise, factor=alpha), truth)
-    assert agree(power_ep_variance(alpha, h, s, noise, factor=1.0), truth)
-
-
 def test_bui_7():
     """Table 2 prints 222/468 for australian: those are the counts of the first input, not of the class."""
     datasets = pytest.importorskip("pepcore.datasets")
