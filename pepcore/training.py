@@ -62,8 +62,8 @@ def fit(
         evaluation before, which saves most of its sweeps.
     optimise : which of "kernel", "noise", "Z", "likelihood" to learn; what is left out stays at its start
     restarts : int
-        Number of starts; the first as given, the others with scattered kernel parameters and noise, and new Z unless
-        that was given. The best is kept.
+        Number of starts; the first as given, the others with scattered kernel parameters and noise, where these are
+        learnt, and new Z unless that was given. The best is kept.
     max_evaluations : int, for each start
     tolerance : float, relative change of the evidence at which a start has converged
     seed : int, for the choice of Z and the restarts
@@ -102,7 +102,7 @@ def fit(
     if "noise" in accepted:
         start["noise"] = noise
     if "Z" in accepted:
-        start["Z"] = _start_pseudo_inputs(Z, X, M, spread, rng)
+        start["Z"] = _start_pseudo_inputs(Z, X, M, rng)
     if "likelihood" in options:
         start["likelihood"] = options.pop("likelihood")
     coordinates = Coordinates(tuple(name for name in start if name in optimise), spread)
@@ -119,11 +119,11 @@ def fit(
     with one_blas_thread, search:
         try:
             for attempt in range(restarts):
-                search.run(start if attempt == 0 else _scatter(start, Z, X, spread, rng))
+                search.run(start if attempt == 0 else _scatter(start, coordinates.learn, Z, X, rng))
         except KeyboardInterrupt:
             if search.best_values is None:
                 raise
-            search.message = "interrupted; the best point so far is kept"
+            search.message = "interrupted; the best point so far is kept" + search.doubt
     values = search.best_values
     return Model(
         values["kernel"],
@@ -138,22 +138,28 @@ def fit(
     )
 
 
-def _start_pseudo_inputs(Z, X, M, spread, rng):
+def _start_pseudo_inputs(Z, X, M, rng):
     if isinstance(Z, str):
         return choose_pseudo_inputs(X, M, Z, seed=rng)
     return check_inputs(Z, "Z", columns=X.shape[1], copy=True)
 
 
-def _scatter(start, Z, X, spread, rng):
-    """Another start: kernel parameters and noise times e^N(0, 1), the likelihood as it is, new Z unless it was given."""
-    kernel = start["kernel"]
-    scattered = {key: value * np.exp(rng.standard_normal(np.shape(value))) for key, value in kernel.parameters.items()}
-    other = {**start, "kernel": kernel.with_parameters(scattered)}
-    if "noise" in start:
+def _scatter(start, learn, Z, X, rng):
+    """Another start: kernel parameters and noise, if learnt, times e^N(0, 1), the likelihood as it is, new Z unless given."""
+    other = dict(start)
+    if "kernel" in learn:
+        kernel = start["kernel"]
+        scattered = {key: value * np.exp(rng.standard_normal(np.shape(value))) for key, value in kernel.parameters.items()}
+        other["kernel"] = kernel.with_parameters(scattered)
+    if "noise" in learn:
         other["noise"] = start["noise"] * np.exp(rng.standard_normal())
     if "Z" in start and isinstance(Z, str):
         other["Z"] = choose_pseudo_inputs(X, len(start["Z"]), Z, seed=rng)
     return other
+
+
+class _SettledError(Exception):
+    """Inference converges from here on: what L-BFGS stands on was no evidence, and it has to begin again."""
 
 
 class _Search:
@@ -187,10 +193,14 @@ class _Search:
         point, bounds = self.coordinates.pack(start), self.coordinates.bounds(start)
         limits = {"maxfun": self.max_evaluations, "maxiter": self.max_evaluations, "ftol": self.tolerance, "gtol": 1e-6}
         options = {"method": "L-BFGS-B", "jac": True, "bounds": bounds, "callback": self._accept, "options": limits}
-        result = minimize(self._objective, point, **options)
+        begun = len(self.history)
+        try:
+            result = minimize(self._objective, point, **options)
+        except _SettledError:
+            self.accepted, limits["maxfun"] = None, self.max_evaluations - (len(self.history) - begun)
+            result = minimize(self._objective, self.latest[0], **options)
         if self.best > before:
-            settled, doubt = self.best[0], "; inference has not converged, not even at the best point"
-            self.converged, self.message = settled and bool(result.success), str(result.message) + ("" if settled else doubt)
+            self.converged, self.message = self.best[0] and bool(result.success), str(result.message) + self.doubt
         if self.best_values is None:
             raise LinAlgError(
                 "the evidence could not be evaluated at the start; look for extreme values in the starting kernel, "
@@ -205,21 +215,28 @@ class _Search:
             settled = getattr(result, "converged", True)
         except LinAlgError:
             value, settled = np.nan, True
+        failed = not (np.isfinite(value) and np.all(np.isfinite(gradient)))
         refused = self.settled and not settled
         self.history.append(np.nan if refused else value)
         if self.bar is not None:
             self.bar.update()
             self.bar.set_postfix(log_evidence=f"{max(self.history[-1], self.best[1]):.2f}")
-        if refused:
-            return self._low_wall(point), np.zeros_like(point)
-        if not (np.isfinite(value) and np.all(np.isfinite(gradient))):
-            return 1e30, np.zeros_like(point)  # a wall: the line search steps back
+        if failed or refused:  # a wall: the line search steps back
+            return 1e30 if self.accepted is None else self._low_wall(point), np.zeros_like(point)
+        at_last = settled and not self.settled and self.accepted is not None
         self.latest, self.settled = (point.copy(), -value, -gradient), settled
         if self.accepted is None:
             self.accepted = self.latest
         if (settled, value) > self.best:
             self.best, self.best_values, self.best_fit, self.converged = (settled, value), values, result, False
+        if at_last:
+            raise _SettledError
         return -value, -gradient
+
+    @property
+    def doubt(self):
+        """What `message` adds where nothing better than unconverged inference was found."""
+        return "" if self.best[0] else "; inference has not converged, not even at the best point"
 
     def _accept(self, _):
         """L-BFGS has made the latest evaluation the start of its next line search."""

@@ -239,6 +239,32 @@ def test_restarts_scatter_all_but_given_pseudo_inputs(Z):
     assert all(np.array_equal(points, places[0]) for points in places) == (Z == "given")
 
 
+@pytest.mark.parametrize("learnt", ["Z", "noise"])
+def test_restarts_leave_alone_what_is_not_learnt(learnt):
+    X, y = data()
+    seen = []
+
+    def method(kernel, Z, X, y, noise, alpha):
+        seen.append((kernel.variance, noise))
+        return power_ep.regression(kernel, Z, X, y, noise, alpha)
+
+    training.fit(None, X, y, M=7, noise=0.05, method=method, restarts=3, max_evaluations=1, optimise=(learnt,))
+    variances, noises = (set(values) for values in zip(*seen, strict=True))
+    assert len(variances) == 1
+    assert (noises == {0.05}) == (learnt == "Z")
+
+
+def test_an_interrupted_search_says_that_nothing_has_converged():
+    X, y = data()
+    stop = interrupting(after=4)
+
+    def method(kernel, Z, X, y, noise, alpha):
+        return replace(stop(kernel, Z, X, y, noise, alpha), converged=False)
+
+    model = training.fit(None, X, y, M=8, method=method)
+    assert model.message.startswith("interrupted") and "inference has not converged" in model.message
+
+
 @pytest.mark.parametrize(("max_evaluations", "converged"), [(3, False), (1000, True)])
 def test_a_model_says_whether_the_optimiser_was_done(max_evaluations, converged):
     X, y = data()
@@ -270,13 +296,29 @@ def test_an_evidence_that_has_not_converged_is_refused_and_the_search_goes_on():
     assert model.fit.log_evidence == np.nanmax(model.history) > model.history[0] + 10
 
 
-def test_a_start_that_has_not_converged_is_left_for_a_point_that_has():
+def test_a_start_that_has_not_converged_is_left_and_the_search_arrives_all_the_same():
     X, y = data()
-    method = boasting(lambda kernel: kernel.variance == 1.0)
-    model = training.fit(SquaredExponential(1.0, [1.0, 100.0]), X, y, M=8, method=method, max_evaluations=10)
+    start = SquaredExponential(1.0, [1.0, 100.0])
+    model = training.fit(start, X, y, M=8, method=boasting(lambda kernel: kernel.variance == 1.0))
     assert model.history[0] == 1e6
-    assert model.fit.converged
-    assert model.fit.log_evidence < 1e3
+    assert model.fit.converged and model.converged
+    assert model.fit.log_evidence == pytest.approx(training.fit(start, X, y, M=8).fit.log_evidence, abs=0.1)
+
+
+def test_a_failed_evaluation_does_not_end_the_search():
+    X, y = data()
+    calls = []
+
+    def method(kernel, Z, X, y, noise, alpha):
+        calls.append(1)
+        if len(calls) == 2:
+            raise LinAlgError
+        return power_ep.regression(kernel, Z, X, y, noise, alpha)
+
+    start = SquaredExponential(1.0, [1.0, 100.0])
+    model = training.fit(start, X, y, M=8, method=method)
+    assert np.isnan(model.history[1])
+    assert model.fit.log_evidence == pytest.approx(training.fit(start, X, y, M=8).fit.log_evidence, abs=0.1)
 
 
 def test_a_search_in_which_nothing_converges_keeps_the_best_and_says_so():
