@@ -14,8 +14,10 @@ from functools import cached_property
 
 import numpy as np
 
-from pepcore.features import Basis
+from pepcore.features import Basis, row_blocks
 from pepcore.gaussian import inverse_lower, multiply_lower, safe_cholesky, solve_lower
+
+KEPT = 2048  # points gamma up to which K_γ is kept, 32 MiB; of more, its products are made anew from blocks of rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,8 +113,11 @@ class Bases:
         """
         if not len(self.gamma):
             return np.zeros(0)
-        if columns is None:
+        if columns is None and len(self.gamma) <= KEPT:
             return self.gamma_covariance @ weights
+        if columns is None:
+            blocks = row_blocks(len(self.gamma), len(self.gamma))
+            return np.concatenate([self.kernel(self.gamma[rows], self.gamma) @ weights for rows in blocks])
         K = self.kernel(self.gamma, self.gamma[columns]) if K is None else K
         scale = len(self.gamma) / len(columns)
         product = 0.5 * scale * (K @ weights[columns])

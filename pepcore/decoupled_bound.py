@@ -284,9 +284,12 @@ class _HyperTotal:
         """Derivative of −½ Σ_c g_cᵀK_γg_c in gamma (G, D), g (C, G); those in the kernel's parameters are accumulated."""
         gamma, columns = self.bases.gamma, self.columns
         if columns is None:
-            dkernel, half = self.bases.kernel.vjp(gamma, gamma, -0.5 * g.T @ g)
-            accumulate(self.gradient, dkernel)
-            return 2 * half
+            dgamma = np.empty_like(gamma)
+            for rows in row_blocks(len(gamma), len(gamma)):
+                dkernel, half = self.bases.kernel.vjp(gamma[rows], gamma, -0.5 * g[:, rows].T @ g)
+                accumulate(self.gradient, dkernel)
+                dgamma[rows] = 2 * half
+            return dgamma
         dK = -0.5 * len(gamma) / len(columns) * g.T @ g[:, columns]
         dkernel, dgamma, dchosen = self.vjp_columns(dK, second=True)
         accumulate(self.gradient, dkernel)

@@ -1,5 +1,6 @@
 """Decoupled bases: processes, bounds, gradients and natural steps against dense algebra, differences and other methods."""
 
+import tracemalloc
 from dataclasses import replace
 from itertools import combinations
 
@@ -8,7 +9,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.stats import norm
 
-from pepcore import Blurred, decoupled, gaussian, power_ep
+from pepcore import Blurred, decoupled, decoupled_bases, decoupled_bound, gaussian, power_ep
 from pepcore.decoupled import DecoupledPosterior
 from pepcore.decoupled_bases import Bases, Process
 from pepcore.decoupled_bound import StoredRows, bound, kl_divergence, marginals
@@ -706,6 +707,31 @@ def test_no_step_makes_the_covariance_of_all_of_gamma_if_columns_are_sampled():
     assert (GAMMA, 3) in kernel.shapes
     assert (GAMMA, GAMMA) not in kernel.shapes
     assert not {"gamma_covariance", "residual_covariance", "residual_root"} & set(vars(bases))
+
+
+def test_a_run_with_sampled_columns_stays_small_to_its_end():
+    rng = np.random.default_rng(0)
+    X, gamma = rng.normal(size=(60, 2)), rng.normal(size=(3000, 2))
+    tracemalloc.start()
+    decoupled.infer(SquaredExponential(1.0, 1.0), X[:10], gamma, X, X[:, 0], Gaussian(0.1), steps=2, batch=20, columns=20)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.5 * 8 * len(gamma) ** 2  # half of one (G, G) matrix
+
+
+@pytest.mark.parametrize("kind", [Hybrid, Orthogonal])
+def test_the_norm_of_many_points_is_the_same_from_blocks(kind, monkeypatch):
+    rng = np.random.default_rng(0)
+    X, y, beta, _ = problem()
+    bases = Bases.build(KERNEL, beta, rng.normal(size=(130, X.shape[1])))
+    kept = bound(bases, somewhere(kind, bases), X, y, Gaussian(NOISE), hyper=True)
+    monkeypatch.setattr(decoupled_bases, "KEPT", 10)
+    for module in (decoupled_bases, decoupled_bound):
+        monkeypatch.setattr(module, "row_blocks", lambda rows, _, __=None: [slice(0, rows // 3), slice(rows // 3, rows)])
+    blocks = bound(bases, somewhere(kind, bases), X, y, Gaussian(NOISE), hyper=True)
+    assert blocks.value == pytest.approx(kept.value, rel=1e-12)
+    for name, value in kept.gradient.items():
+        np.testing.assert_allclose(blocks.gradient[name], value, rtol=1e-9, atol=1e-9)
 
 
 # --- bad input --------------------------------------------------------------------------------------------------------
