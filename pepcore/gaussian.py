@@ -50,7 +50,7 @@ def safe_cholesky(K, scale=1.0, jitter=0.0, name="matrix"):
                 f"definite even with a jitter of {jitter:.0e} relative to {scale:.3g}; remove near-duplicate rows, "
                 "rescale the inputs or choose shorter lengthscales."
             )
-        jitter = max(10 * jitter, 1e-10)
+        jitter = min(max(10 * jitter, 1e-10), MAX_JITTER)
 
 
 def solve_lower(L, B, transposed=False):

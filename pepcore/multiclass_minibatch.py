@@ -165,7 +165,9 @@ class _Learner:
         posteriors = solve_posteriors(*self.total(), concave=False)
         posteriors = tuple(Posterior(maps.of(c).basis, *posteriors[c][:2]) for c in range(self.C))
         evidence = self.history[-1] if self.history else np.nan
-        found = evidence, posteriors, self.values["noise"], self.epsilon, self.alpha, self.method, self.sites
+        # the sites of every datum go on being written into
+        sites = Sites(self.sites.tau.copy(), self.sites.nu.copy()) if isinstance(self.sites, Sites) else self.sites
+        found = evidence, posteriors, self.values["noise"], self.epsilon, self.alpha, self.method, sites
         return multiclass.MulticlassFit(*found, partial(_no_gradient), converged=False, sweeps=len(self.history))
 
     def model(self, message):

@@ -5,13 +5,15 @@ import warnings
 import numpy as np
 
 from pepcore.kernels import SquaredExponential
-from pepcore.validation import check_count
+from pepcore.validation import check_count, check_inputs, check_targets
 
 KMEANS_ROWS = 20_000  # k-means only has to spread Z over the data, for which a sample is enough
 
 
 def default_kernel(X, y):
-    """Squared exponential with variance var(y) and lengthscales √D times the spread of each input."""
+    """Squared exponential with variance var(y) and lengthscales √D times the spread of each input; X (N, D), y (N,)."""
+    X = check_inputs(X, "X")
+    y = check_targets(y, len(X))
     spread = spread_of(X)
     return SquaredExponential(variance_of(y), spread * np.sqrt(X.shape[1]))
 
@@ -22,8 +24,10 @@ def choose_pseudo_inputs(X, M, how="kmeans", seed=0):
     Raises
     ------
     ValueError
-        If M is no whole number from 1 upwards, X has fewer than M distinct rows, or `how` is neither "kmeans" nor "subset".
+        If M is no whole number from 1 upwards, X has a wrong shape, NaN or fewer than M distinct rows, or `how` is neither
+        "kmeans" nor "subset".
     """
+    X = check_inputs(X, "X")
     M = check_count(M, "M")
     rng = np.random.default_rng(seed)
     distinct = np.unique(X, axis=0)

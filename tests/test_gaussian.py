@@ -70,6 +70,11 @@ def test_safe_cholesky_adds_no_more_jitter_than_needed_and_says_how_much():
     np.testing.assert_array_equal(K, before)
 
 
+def test_safe_cholesky_never_adds_more_than_its_limit():
+    with pytest.raises(gaussian.NotPositiveDefiniteError, match="even with a jitter of 1e-02"):
+        gaussian.safe_cholesky(np.diag([1.0, 1.0, -0.02]), jitter=5e-3)
+
+
 def test_safe_cholesky_names_matrix_size_and_condition_when_it_gives_up():
     with pytest.raises(gaussian.NotPositiveDefiniteError, match=r"K_uu \(2 x 2, condition number 3\.0e\+00\)"):
         gaussian.safe_cholesky(np.array([[1.0, 2.0], [2.0, 1.0]]), name="K_uu")

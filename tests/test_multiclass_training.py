@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from test_multiclass import problem
 
-from pepcore import multiclass
+from pepcore import datasets, multiclass
 from pepcore.kernels import SquaredExponential
 from pepcore.multiclass_bound import Bound, BoundParameters
 from pepcore.multiclass_minibatch import fit_minibatch
@@ -415,3 +415,16 @@ def test_the_callers_arrays_are_not_changed_by_learning(method):
         array.setflags(write=False)
     fit_minibatch(kernels, Z, (X, y), method=method, noise=noise, batch=8, epochs=2)
     fit(kernels, X, y, Z=Z, noise=noise, method=method, iterations=2)
+
+
+def test_a_fit_in_the_middle_of_learning_is_not_written_into():
+    d, seen = datasets.three_classes_2d(0, N=40), []
+
+    def look(learner):
+        fit = learner.fit()
+        seen.append((fit.sites.tau, fit.sites.tau.copy()))
+
+    fit_minibatch(SquaredExponential(1.0, 1.0), d.X[:5], (d.X, d.y), method="ep", batch=10, epochs=2, callback=look)
+    for now, then in seen:
+        np.testing.assert_array_equal(now, then)
+    assert np.abs(seen[-1][0] - seen[0][0]).max() > 0.1

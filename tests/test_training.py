@@ -135,6 +135,20 @@ def test_kmeans_centres_lie_among_the_data_and_differ():
     assert np.all((Z - X.min(axis=0) >= 0) & (X.max(axis=0) - Z >= 0))
 
 
+@pytest.mark.parametrize(("X", "message"), [(np.arange(10.0), "X"), ([[0.0], [np.nan]], "NaN")])
+def test_starts_check_the_inputs(X, message):
+    with pytest.raises(ValueError, match=message):
+        training.choose_pseudo_inputs(X, 1)
+    with pytest.raises(ValueError, match=message):
+        training.default_kernel(X, np.zeros(len(X)))
+
+
+def test_starts_take_lists():
+    X = [[0.0], [1.0], [2.0]]
+    assert training.choose_pseudo_inputs(X, 2, "subset").shape == (2, 1)
+    assert training.default_kernel(X, [0.0, 1.0, 5.0]).lengthscales.shape == (1,)
+
+
 def test_random_subset_takes_distinct_rows():
     X = np.repeat(np.arange(6.0)[:, None], 10, axis=0)
     Z = training.choose_pseudo_inputs(X, 6, "subset")
