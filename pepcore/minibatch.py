@@ -125,7 +125,7 @@ def fit_minibatch(
                     at_step(number, learner.posterior)
     except KeyboardInterrupt:
         message = "interrupted; what was learnt so far is kept"
-    except LinAlgError as problem:
+    except (LinAlgError, ImproperCavityError) as problem:
         message = f"stopped after {number} steps, the last of which is taken back: {problem}"
         learner.values = learner.before
     return learner.model(message, max_sweeps)
@@ -150,37 +150,41 @@ class _Learner:
     def learn(self, rows):
         """One batch: its sites move, then the parameters."""
         features, weight = self._features(rows), len(self.X) / len(rows)
-        try:
-            state = self._move_sites(features, rows, weight)
-        except ImproperCavityError:
-            # the features have moved too far from those that the sum was made with
-            self.renew()
-            try:
-                state = self._move_sites(features, rows, weight)
-            except ImproperCavityError:
-                self.renew()
-                return  # another batch may repair it
+        # the features may have moved too far for the sum, or for the sites
+        state = remedied(partial(self._move_sites, features, rows, weight), self.renew, self._flatten_negative)
         if self.adam is not None:
             gradient = iterative.gradient_of(features, self.y[rows], self.values["likelihood"], self.alpha, state)
             scaled = {key: weight * value for key, value in gradient.items()}
             point = self.adam.ascend(self.coordinates.pack_gradient(self.values, scaled))
             self.before, self.values = self.values, self.coordinates.unpack(point, self.values)
 
+    def _flatten_negative(self):
+        """Begin anew with the sites of negative precision: all others only narrow the prior, and leave proper cavities."""
+        negative = self.tau < 0
+        self.tau[negative] = self.nu[negative] = 0.0
+        self.renew()
+
     def _move_sites(self, features, rows, weight):
-        """Move the sites of a batch, by less than `step` if they would run away; the state that they lead to."""
+        """Move the sites of a batch, by less than `step` if they would run away or leave no posterior; the state after it."""
         state = self._state(features, rows, weight)
+        self.history.append(state.log_evidence)
         kept, step = (self.precision, self.shift), self.step
-        while True:
+        while step >= SMALLEST_STEP:
             moved = state.sites.toward(state.target, step)
             change = Sites(moved.tau - state.sites.tau, moved.nu - state.sites.nu)
             precision, shift = iterative.natural_parameters(features, change)
             self.tau[rows], self.nu[rows] = moved.tau, moved.nu
             self.precision, self.shift = kept[0] + precision, kept[1] + shift
-            after = self._state(features, rows, weight)
-            if not runs_away(after, state) or step < SMALLEST_STEP:
-                self.history.append(state.log_evidence)
-                return after
+            try:
+                after = self._state(features, rows, weight)
+                if not runs_away(after, state):
+                    return after
+            except ImproperCavityError:
+                pass
             step /= 2
+        self.tau[rows], self.nu[rows] = state.sites.tau, state.sites.nu
+        self.precision, self.shift = kept
+        return state
 
     def _state(self, features, rows, weight):
         """Moments of the batch's data under the posterior that all sites make."""
@@ -218,6 +222,16 @@ class _Learner:
             return infer(sites=Sites(self.tau, self.nu))
         except ImproperCavityError:
             return infer()
+
+
+def remedied(attempt, *remedies):
+    """attempt(), after the first of the remedies if it finds an improper cavity, after the next if it still does."""
+    for remedy in remedies:
+        try:
+            return attempt()
+        except ImproperCavityError:
+            remedy()
+    return attempt()
 
 
 def finish_or_step_back(learner, finish, message):

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.linalg import LinAlgError
 
 from pepcore import multiclass, multiclass_inference, multiclass_sep
-from pepcore.minibatch import Adam, finish_or_step_back
+from pepcore.minibatch import Adam, finish_or_step_back, remedied
 from pepcore.multiclass_batches import InMemory, Streamed
 from pepcore.multiclass_factors import Joint, Pairwise
 from pepcore.multiclass_maps import ClassMaps, solve_posteriors
@@ -20,6 +20,7 @@ from pepcore.multiclass_training import LEARNABLE, MulticlassModel
 from pepcore.posterior import Posterior
 from pepcore.sites import ImproperCavityError, Sites
 from pepcore.starts import spread_of
+from pepcore.sweeps import SMALLEST_STEP
 from pepcore.threads import one_blas_thread
 from pepcore.validation import (
     check_all_positive,
@@ -130,7 +131,7 @@ def fit_minibatch(
                     callback(learner)
     except KeyboardInterrupt:
         message = "interrupted; what was learnt so far is kept"
-    except LinAlgError as problem:
+    except (LinAlgError, ImproperCavityError) as problem:
         message = f"stopped after {number} steps, the last of which is taken back: {problem}"
         learner.values = learner.before
     return learner.model(message)
@@ -209,15 +210,11 @@ class _Tied(_Learner):
 
     def move(self, state, step):
         """Towards the batch's target; by less where that leaves no posterior, as factors that are not log-concave may."""
-        while step > 1e-6:
+        while step > SMALLEST_STEP:
             self.sites = state.sites.toward(state.target, step)
-            if self.method == "sep":
-                return  # its factors are log-concave
-            try:
-                solve_posteriors(*self.sites.total(), concave=False)
+            if self.method == "sep" or _proper(*self.sites.total()):  # the factors of "sep" are log-concave
                 return
-            except ImproperCavityError:
-                step /= 2
+            step /= 2
         self.sites = state.sites
 
 
@@ -250,23 +247,34 @@ class _PerDatum(_Learner):
 
     def learn(self, rows, X, y):
         maps, factors, weight = self.maps(X), self.factors(y), self.N / len(y)
-        try:
-            state = self.state(maps, factors, rows, weight)
-        except ImproperCavityError:
-            self.renew()  # the features have moved too far from those that the sum was made with
-            try:
-                state = self.state(maps, factors, rows, weight)
-            except ImproperCavityError:
-                return  # another batch may repair it; the sites of this one stay
+        # the features may have moved too far for the sum, or for the sites
+        state = remedied(partial(self.state, maps, factors, rows, weight), self.renew, self.flatten_negative)
         self.history.append(state.log_evidence)
         if self.adam is not None:
             self.climb(_scaled(multiclass_inference.gradient_of(maps, factors, self.alpha, state), weight))
-        moved = state.sites.toward(state.target, self.step or 1.0)
-        change = factors.scatter(moved.tau - state.sites.tau), factors.scatter(moved.nu - state.sites.nu)
-        more = maps.natural_parameters(*change)
-        self.sites.tau[..., rows], self.sites.nu[..., rows] = moved.tau, moved.nu
-        self.precisions = [old + new for old, new in zip(self.precisions, more[0], strict=True)]
-        self.shifts = [old + new for old, new in zip(self.shifts, more[1], strict=True)]
+        self.move(maps, factors, rows, state)
+
+    def move(self, maps, factors, rows, state):
+        """Towards the batch's target; by less where sites of negative precision leave no posterior."""
+        kept, step = (self.precisions, self.shifts), self.step or 1.0
+        while step > SMALLEST_STEP:
+            moved = state.sites.toward(state.target, step)
+            change = factors.scatter(moved.tau - state.sites.tau), factors.scatter(moved.nu - state.sites.nu)
+            more = maps.natural_parameters(*change)
+            self.sites.tau[..., rows], self.sites.nu[..., rows] = moved.tau, moved.nu
+            self.precisions = [old + new for old, new in zip(kept[0], more[0], strict=True)]
+            self.shifts = [old + new for old, new in zip(kept[1], more[1], strict=True)]
+            if self.sites.tau.min() >= 0 or _proper(self.precisions, self.shifts):
+                return
+            step /= 2
+        self.sites.tau[..., rows], self.sites.nu[..., rows] = state.sites.tau, state.sites.nu
+        self.precisions, self.shifts = kept
+
+    def flatten_negative(self):
+        """Begin anew with the sites of negative precision: all others only narrow the prior, and leave proper cavities."""
+        negative = self.sites.tau < 0
+        self.sites.tau[negative] = self.sites.nu[negative] = 0.0
+        self.renew()
 
     def state(self, maps, factors, rows, weight):
         posteriors = solve_posteriors(self.precisions, self.shifts, concave=False)
@@ -274,6 +282,15 @@ class _PerDatum(_Learner):
         return multiclass_inference.local_moments(
             maps, factors, self.values["noise"], self.alpha, sites, posteriors, weight
         )
+
+
+def _proper(precisions, shifts):
+    """Whether these natural parameters, added to the prior's, leave a posterior."""
+    try:
+        solve_posteriors(precisions, shifts, concave=False)
+    except ImproperCavityError:
+        return False
+    return True
 
 
 def _scaled(gradient, weight):

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.linalg import LinAlgError
 from scipy.optimize import minimize
 
-from pepcore.parameters import Coordinates
+from pepcore.parameters import Coordinates, open_box
 
 LONGEST = 0.1  # the longest part of an adaptive step: 10 % of a positive parameter, a tenth of an input's spread
 NOTHING = 1e-8  # nats; at the prior every class is as likely whatever the parameters, and the gradient is 0 but for rounding
@@ -138,7 +138,7 @@ def lbfgs(objective, parameters, values, iterations, callback):
             parameters.pack(values),
             jac=True,
             method="L-BFGS-B",
-            bounds=parameters.bounds(values),
+            bounds=open_box(parameters.bounds(values)),
             options={"maxiter": iterations, "maxfun": 2 * iterations},
         )
         message = str(result.message)

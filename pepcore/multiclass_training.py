@@ -16,6 +16,7 @@ from pepcore.multiclass_model import check_epsilon, check_labels, check_model, c
 from pepcore.multiclass_steps import Adaptive, Parameters, climb, lbfgs
 from pepcore.sites import ImproperCavityError, Sites
 from pepcore.starts import choose_pseudo_inputs, spread_of
+from pepcore.sweeps import SMALLEST_STEP
 from pepcore.threads import one_blas_thread
 from pepcore.validation import (
     check_count,
@@ -96,7 +97,8 @@ def fit(
     update : "outer", "inner", "inner-exact" or "joint"
         Let the sites converge before every gradient; or move them once, and take the gradient as if they had converged,
         or that with the sites held still. "joint" is for "vi" only: posterior and parameters are one optimisation, and
-        the fit has no sites.
+        the fit has no sites. Where "outer" stops at max_sweeps before convergence, with a RuntimeWarning, what it has then
+        counts as the evidence: give more sweeps.
     optimiser : "lbfgs" (with "outer" only), "adaptive" or "adam"
         The adaptive step has a rate for each parameter, 2 % larger while the gradient keeps its sign, half when not.
     iterations : int, of the optimiser
@@ -196,30 +198,38 @@ class _Inner:
 
     def __init__(self, X, y, C, alpha, method, epsilon, exact, step, jitter):
         self.X, self.C, self.alpha, self.method, self.exact = X, C, alpha, method, exact
-        self.y, self.step, self.jitter, self.history, self.sites = y, step, jitter, [], None
+        self.y, self.step, self.jitter, self.history, self.state = y, step, jitter, [], None
         self.factors = Joint(y, C, epsilon) if method in ("gfitc", "vi") else Pairwise(y, C)
 
     def __call__(self, values):
         maps = ClassMaps.build(values["kernels"], values["Z"], self.C, self.X, self.jitter)
-        if self.sites is None:
-            self.sites = self._flat(maps)
-        try:
-            state = self._state(maps, values, self.sites)
-        except ImproperCavityError:  # the features have moved too far for the sites: start them anew
-            state = self._state(maps, values, self._flat(maps))
-        self.sites = state.sites.toward(state.target, self.step)
-        self.history.append(state.log_evidence)
-        return state.log_evidence, self._gradient(maps, state)
+        self.state = self._next_state(maps, values)
+        self.history.append(self.state.log_evidence)
+        return self.state.log_evidence, self._gradient(maps, self.state)
 
     def finish(self, values, options):
-        return _infer(values, self.X, self.y, self.sites, options)
+        sites = None if self.state is None else self._moved(self.step)
+        return _infer(values, self.X, self.y, sites, options)
+
+    def _next_state(self, maps, values):
+        """That to which the sites move; less far where this leaves no posterior on the features as they are now."""
+        step = self.step
+        while self.state is not None and step >= SMALLEST_STEP:
+            try:
+                return self._state_of(maps, values, self._moved(step))
+            except ImproperCavityError:
+                step /= 2
+        return self._state_of(maps, values, self._flat(maps))
+
+    def _moved(self, step):
+        return self.state.sites.toward(self.state.target, step)
 
     def _flat(self, maps):
         if self.method == "sep":
             return multiclass_sep.TiedSites.flat(maps)
         return Sites(np.zeros(self.factors.shape), np.zeros(self.factors.shape))
 
-    def _state(self, maps, values, sites):
+    def _state_of(self, maps, values, sites):
         if self.method == "sep":
             return multiclass_sep.evaluate(maps, self.factors, values["noise"], self.alpha, [1.0], sites)
         return multiclass_inference.evaluate(maps, self.factors, values["noise"], self.alpha, sites)

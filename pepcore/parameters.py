@@ -5,6 +5,19 @@ from dataclasses import dataclass
 import numpy as np
 
 LOG_RANGE = np.log(1e9)  # positive parameters stay within a factor 1e9 of where they start
+LOG_LIMIT = 300.0  # and the one without an upper bound below e^300, since exp must not overflow
+
+
+def open_box(bounds):
+    """`bounds`, the last without its upper end if every coordinate has two.
+
+    In a box that is closed on all sides the first step of L-BFGS-B is the whole gradient, which from a bad start leads into
+    a corner, where nothing depends on anything any more; else it has at most unit length.
+    """
+    if all(high is not None for _, high in bounds):
+        low, _ = bounds[-1]
+        return [*bounds[:-1], (low, None)]
+    return bounds
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +50,7 @@ class Coordinates:
         new, position = {}, 0
         for key, old in self._positive(values).items():
             size = np.size(old)
-            numbers = np.exp(point[position : position + size])
+            numbers = np.exp(np.minimum(point[position : position + size], LOG_LIMIT))
             new[key] = numbers if np.ndim(old) else float(numbers[0])
             position += size
         values = dict(values)

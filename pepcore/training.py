@@ -8,7 +8,7 @@ from scipy.linalg import LinAlgError
 from pepcore import power_ep
 from pepcore.fit import Model
 from pepcore.minibatch import fit_minibatch
-from pepcore.parameters import Coordinates
+from pepcore.parameters import Coordinates, open_box
 from pepcore.sites import ImproperCavityError
 from pepcore.starts import choose_pseudo_inputs, default_kernel, spread_of, variance_of
 from pepcore.threads import one_blas_thread
@@ -190,7 +190,7 @@ class _Search:
         before = self.best
         self.current, self.sites = start, None
         self.settled, self.latest, self.accepted = False, None, None
-        point, bounds = self.coordinates.pack(start), self.coordinates.bounds(start)
+        point, bounds = self.coordinates.pack(start), open_box(self.coordinates.bounds(start))
         limits = {"maxfun": self.max_evaluations, "maxiter": self.max_evaluations, "ftol": self.tolerance, "gtol": 1e-6}
         options = {"method": "L-BFGS-B", "jac": True, "bounds": bounds, "callback": self._accept, "options": limits}
         begun = len(self.history)

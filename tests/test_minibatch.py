@@ -12,6 +12,7 @@ from pepcore.kernels import SquaredExponential
 from pepcore.likelihoods import Poisson, Probit, StudentT
 from pepcore.minibatch import Adam
 from pepcore.parameters import Coordinates
+from pepcore.sites import ImproperCavityError
 
 KERNEL = SquaredExponential(2.0, [1.0, 1.0])
 
@@ -131,6 +132,39 @@ def test_features_that_move_under_the_sites_do_not_end_the_learning(rate, batch)
         )
     assert numbers == [(number, True) for number in range(1, 10 * 300 // batch + 1)]
     assert np.isfinite(model.fit.log_evidence)
+
+
+@pytest.mark.filterwarnings("ignore:EP has not converged")  # at the end, on all data, which is not what is tested
+@pytest.mark.parametrize("batch", [10, 50, 200])
+@pytest.mark.parametrize("seed", [0, 3])
+def test_outliers_whose_sites_are_negative_do_not_stop_the_sites(batch, seed):
+    """At α = 0 a whole step takes Student-t's sites to where they leave no posterior."""
+    rng = np.random.default_rng(seed)
+    X = np.sort(rng.uniform(0, 6, 200))[:, None]
+    y = np.sin(2 * X[:, 0]) + 0.05 * rng.standard_t(2, size=200)
+    moments = []
+    model = training.fit_minibatch(
+        *(SquaredExponential(1.0, 0.7), X, y, StudentT(4.0, 0.05)),
+        **{"M": 12, "alpha": 0.0, "batch": batch, "epochs": 3, "max_sweeps": 20},
+        at_step=lambda number, posterior: moments.append(posterior().predict(X)),
+    )
+    steps = 3 * 200 // batch
+    assert len(moments) == len(model.history) == steps and model.message == "3 epochs"
+    assert np.isfinite(moments).all() and np.isfinite(model.history).all()
+    assert model.fit.sites.tau.min() < 0
+
+
+def test_sites_that_leave_no_posterior_begin_anew_without_the_negative_ones():
+    X, f, _ = problem(N=60)
+    values = {"kernel": KERNEL, "Z": X[:12].copy(), "likelihood": StudentT(4.0, 0.05)}
+    learner = minibatch._Learner(X, f, 0.0, values, Coordinates((), np.ones(2)), 0.0, 1.0, 1e-6)
+    learner.tau[:] = np.where(np.arange(60) < 40, -5.0, 1.0)
+    learner.renew()
+    with pytest.raises(ImproperCavityError):
+        learner.posterior()
+    learner.learn(np.arange(50, 60))
+    assert np.all(learner.tau[:40] == 0) and np.all(learner.tau[40:50] == 1)
+    assert np.isfinite(learner.posterior().predict(X)).all()
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])

@@ -8,12 +8,13 @@ import pandas as pd
 import pytest
 from test_multiclass import problem
 
-from pepcore import datasets, multiclass
+from pepcore import datasets, multiclass, multiclass_training
 from pepcore.kernels import SquaredExponential
 from pepcore.multiclass_bound import Bound, BoundParameters
 from pepcore.multiclass_minibatch import fit_minibatch
 from pepcore.multiclass_steps import Adaptive, Parameters
 from pepcore.multiclass_training import fit
+from pepcore.sites import Sites
 
 SMALL = {"M": 4, "iterations": 25, "tolerance": 1e-4, "max_sweeps": 100}
 
@@ -254,6 +255,45 @@ def test_a_step_of_a_batch_after_which_a_factorisation_fails_is_taken_back(small
     assert re.search("last .* is taken back: K_uu", model.message)
     assert model.kernels.variance < 1.1
     assert model.predict(X).sum(axis=1) == pytest.approx(1, abs=1e-8)
+
+
+ROBUST = [{"alpha": 0.0, "epsilon": 0.001}, {"alpha": 0.5, "epsilon": 0.01}]  # the factors are not log-concave
+
+
+@pytest.mark.parametrize("power", ROBUST)
+@pytest.mark.parametrize("seed", [0, 1, 3])
+def test_whole_steps_of_a_batch_leave_a_posterior(power, seed):
+    data = datasets.three_classes_2d(seed, N=120)
+    Z, calls = data.X[np.random.default_rng(seed).permutation(120)[:6]], []
+    options = {"method": "gfitc", "noise": 0.1, "classes": 3, "batch": 7, "epochs": 6, "rate": 0.0, "seed": seed}
+    watch = {"callback": lambda learner: calls.append(learner.fit().log_evidence)}
+    model = fit_minibatch(SquaredExponential(1.0, 0.7), Z, (data.X, data.y), **options, **power, **watch)
+    assert len(calls) == len(model.history) == 6 * 18 and np.isfinite(calls).all()
+    assert model.message == "6 epochs"
+
+
+def test_sites_of_a_batch_that_leave_no_posterior_begin_anew_without_the_negative_ones():
+    data = datasets.three_classes_2d(0, N=60)
+    sites = Sites(np.where(np.arange(60) < 40, -5.0, 1.0) * np.ones((3, 1)), np.zeros((3, 60)))
+    seen = []
+    model = fit_minibatch(SquaredExponential(1.0, 0.7), data.X[:6], (data.X, data.y), method="gfitc", alpha=0.5, epsilon=0.01,
+                          classes=3, sites=sites, batch=60, rate=0.0, epochs=1, callback=lambda learner: seen.append(1))
+    assert len(seen) == len(model.history) == 1
+    assert model.predict(data.X).sum(axis=1) == pytest.approx(1, abs=1e-8)
+    assert sites.tau.min() == -5.0
+
+
+@pytest.mark.filterwarnings("ignore:EP has not converged")  # VI's sweeps at the end
+@pytest.mark.parametrize("method", ["vi", "gfitc"])
+def test_inner_updates_shorten_a_step_that_leaves_no_posterior(method, monkeypatch):
+    data, begun = datasets.three_classes_2d(0, N=120), []
+    flat = multiclass_training._Inner._flat
+    monkeypatch.setattr(multiclass_training._Inner, "_flat", lambda *args: begun.append(1) or flat(*args))
+    power = {} if method == "vi" else {"alpha": 0.5, "epsilon": 0.01}
+    model = fit(SquaredExponential(1.0, 0.7), data.X, data.y, M=6, shared=True, Z="subset", method=method, **power,
+                iterations=40, max_sweeps=20)
+    assert len(begun) == 1
+    assert model.history.min() > 2 * model.history[0] and model.history[-1] > model.history[0] + 20
 
 
 def test_a_step_can_be_watched():
