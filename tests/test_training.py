@@ -369,17 +369,20 @@ def test_a_search_in_which_nothing_converges_keeps_the_best_and_says_so():
     assert model.fit.log_evidence == model.history.max() > model.history[0] + 1
 
 
-@pytest.mark.parametrize("seed", [1, 5])
 @pytest.mark.filterwarnings("ignore:EP has not converged")
-def test_a_scale_of_student_t_is_learnt_with_kernel_alone(seed):
-    """A long first step would lead to where EP stops at sites whose energy is 10^6 nats."""
+@pytest.mark.parametrize("seed", [0, 7, 15])
+def test_learning_leaves_a_start_at_which_student_t_claims_a_million_nats(seed):
+    """Told a tenth of the noise, EP stops at sites that are not at rest, and what it calls the evidence is none."""
     rng = np.random.default_rng(seed)
     X = np.sort(rng.uniform(-3, 3, 60))[:, None]
     y = np.sin(2 * X[:, 0]) + 0.15 * rng.normal(size=60)
     y[rng.choice(60, 9, replace=False)] += rng.choice([-1, 1], 9) * rng.uniform(1.5, 4, 9)
-    options = {"method": power_ep.infer, "likelihood": StudentT(degrees=3.0, scale=0.2), "optimise": ("kernel", "likelihood")}
-    model = training.fit(SquaredExponential(1.0, 0.8), X, y, Z=np.linspace(-3, 3, 14)[:, None], **options)
-    assert model.fit.converged and model.converged
-    assert -80 < model.fit.log_evidence < -60
-    assert model.fit.likelihood.scale != 0.2 and model.evaluations > 5
-    assert np.abs(model.predict(X)[0] - np.sin(2 * X[:, 0])).max() < 0.3
+    options = {"Z": np.linspace(-3, 3, 14)[:, None], "method": power_ep.infer, "optimise": ("kernel", "likelihood")}
+    near, far = (
+        training.fit(SquaredExponential(1.0, 0.8), X, y, likelihood=StudentT(degrees=3.0, scale=scale), **options)
+        for scale in (0.2, 0.02)
+    )
+    assert far.history[0] > 1e6
+    assert far.fit.converged and far.converged
+    assert far.fit.log_evidence == pytest.approx(near.fit.log_evidence, abs=0.01)
+    assert np.abs(far.predict(X)[0] - np.sin(2 * X[:, 0])).max() < 0.3
