@@ -40,15 +40,15 @@ def parametrisations(trials=20, N=15, budget=6):
     return float(max(differences))
 
 
-def order_left_by_ep(mode):
+def order_left_by_ep():
     """How far two orders of the data are apart after EP, over the same after one sweep; median, classification sets."""
-    part = csa_order.spread(results("csa_order"), mode).loc[list(csa_problems.CLASSIFICATION)]
+    part = csa_order.spread(results("csa_order"), "all").loc[list(csa_problems.CLASSIFICATION)]
     return float((part["ep"] / part["online"]).median())
 
 
-def order_after_one_sweep(mode):
+def order_after_one_sweep():
     """How far two orders are apart after one sweep, in standard deviations; the least of the classification sets' medians."""
-    return float(csa_order.spread(results("csa_order"), mode).loc[list(csa_problems.CLASSIFICATION), "online"].min())
+    return float(csa_order.spread(results("csa_order"), "all").loc[list(csa_problems.CLASSIFICATION), "online"].min())
 
 
 def steady_after(sweep, metric):

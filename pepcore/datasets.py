@@ -158,9 +158,17 @@ def standardise(train, test):
     Returns
     -------
     train, test : new arrays of the same shapes, without unit
+
+    Raises
+    ------
+    ValueError
+        If one array has columns and the other not, or another number of them.
     """
+    train, test = np.asarray(train), np.asarray(test)
+    if train.shape[1:] != test.shape[1:]:
+        raise ValueError(f"train has shape {train.shape} and test {test.shape}; both need the same columns")
     mean, scale = location_scale(train)
-    return (np.asarray(train) - mean) / scale, (np.asarray(test) - mean) / scale
+    return (train - mean) / scale, (test - mean) / scale
 
 
 def one_hot(dataset):

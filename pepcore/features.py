@@ -217,19 +217,19 @@ def pull_back_blocks(features, derivatives):
     uu, _ = _pseudo_kernels(kernel)
     gradient = {key: np.zeros_like(value, dtype=float) for key, value in kernel.parameters.items()}
     dZ = np.zeros_like(Z)
-    S = np.zeros((len(Z), len(Z)))
+    T = np.zeros((len(Z), len(Z)))
 
     for rows, A, h, vjp in features.blocks_with_vjp():
         dA, dh = derivatives(rows, A, h)
         dA -= 2 * dh * A  # h = k(x, x) - |a|²
-        S += dA @ A.T
+        T += dA @ A.T
         dK_uf = multiply_lower(L_inverse, dA, transposed=True)
         dkernel, _, dZ_block = vjp(dK_uf.T, first=False, second=True)
         dZ += dZ_block
         accumulate(gradient, dkernel)
         accumulate(gradient, kernel.diagonal_vjp(X[rows], dh))
 
-    dK_uu = cholesky_pull_back(partial(solve_lower, basis.L, transposed=True), S)
+    dK_uu = cholesky_pull_back(partial(solve_lower, basis.L, transposed=True), T)
     dkernel, dZ_half, _ = features.vjp_uu(dK_uu.T)  # symmetric; transposed it lies in the order of K_uu
     accumulate(gradient, dkernel)
     jitter_share = basis.jitter * np.trace(dK_uu) / len(Z)
@@ -238,12 +238,12 @@ def pull_back_blocks(features, derivatives):
     return gradient
 
 
-def cholesky_pull_back(back, S):
-    """dF/dK (M, M) for K = LLᵀ from S = −Lᵀ dF/dL: −½ L⁻ᵀ sym(S) L⁻¹, sym mirroring the lower triangle.
+def cholesky_pull_back(back, T):
+    """dF/dK (M, M) for K = LLᵀ from T = −Lᵀ dF/dL: −½ L⁻ᵀ sym(T) L⁻¹, sym mirroring the lower triangle.
 
-    `back` takes a matrix in Fortran order to L⁻ᵀ times it, written over it or not. Through A = L⁻¹K_uf, S = dF/dA Aᵀ.
+    `back` takes a matrix in Fortran order to L⁻ᵀ times it, written over it or not. Through A = L⁻¹K_uf, T = dF/dA Aᵀ.
     """
-    half = back(np.asfortranarray(symmetric(S)))
+    half = back(np.asfortranarray(symmetric(T)))
     return -0.5 * back(np.array(half.T, order="F"))
 
 

@@ -29,7 +29,7 @@ class Fit:
     gradient : dict
         d log_evidence / d parameter in natural units: the kernel's keys, "Z" (M, D) for sparse methods, the
         likelihood's keys ("noise" of a Gaussian one). Computed at first use. After iterations it is exact at the fixed
-        point, and before it the gradient with the sites held still.
+        point; before it, what the same formula gives there, as if the sites were at rest.
     jitter : float, the relative jitter that was used
     """
 

@@ -10,6 +10,7 @@ import numpy as np
 from pepcore.gaussian import safe_cholesky
 from pepcore.kernels import SquaredExponential
 from pepcore.registry import Dataset
+from pepcore.validation import check_count, check_not_negative
 
 
 def toy_ard_gp(seed=0, N=1000, D=5, noise=0.1, lengthscales=None):
@@ -31,6 +32,7 @@ def toy_ard_gp(seed=0, N=1000, D=5, noise=0.1, lengthscales=None):
 
     Source: bui2017 section 4.1, figures 3 and 8 to 13.
     """
+    noise = check_not_negative(noise, "noise", "it is a variance")
     rng = np.random.default_rng(seed)
     if lengthscales is None:
         lengthscales = 5.0 ** rng.uniform(size=D)
@@ -50,6 +52,7 @@ def snelson_like(seed=0, N=200, noise=0.06):
     -------
     Dataset with X (N, 1) sorted, y (N,) and truth f (N,), noise (variance), function (x -> f)
     """
+    noise = check_not_negative(noise, "noise", "it is a variance")
     rng = np.random.default_rng(seed)
     x = np.sort(rng.uniform(0, 6, N))
     f = _wiggle(x)
@@ -192,11 +195,16 @@ def stream(seed=0, rows=5_000_000, block=10_000, D=8, noise=0.1, lengthscale=2.0
     The function is a sum of `features` random cosines, close to a draw of a GP with a squared exponential kernel of
     variance one; inputs are standard normal. A block depends on the seed, on its number and on its size alone.
 
-    Yields
-    ------
-    Dataset with X (block, D), y (block,) and truth f (block,); the last block may be shorter
+    Returns
+    -------
+    iterator of Dataset with X (block, D), y (block,) and truth f (block,); the last block may be shorter
     """
-    root = np.random.default_rng(seed)
+    noise = check_not_negative(noise, "noise", "it is a variance")
+    rows, block = check_count(rows, "rows"), check_count(block, "block")
+    return _blocks(np.random.default_rng(seed), rows, block, D, noise, lengthscale, features)
+
+
+def _blocks(root, rows, block, D, noise, lengthscale, features):
     (rng,) = root.spawn(1)
     frequencies = rng.normal(size=(D, features)) / lengthscale
     phases = rng.uniform(0, 2 * np.pi, features)

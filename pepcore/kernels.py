@@ -108,6 +108,11 @@ class _Stationary:
     def _scaled(self, X, X2):
         """Both inputs in units of the lengthscales and shifted alike, which k cannot see but rounding can."""
         X2 = X if X2 is None else X2
+        if X.ndim != 2 or X2.ndim != 2:
+            raise ValueError(
+                f"a kernel takes inputs of shape (N, D), one row per point; got shapes {X.shape} and {X2.shape}. "
+                "For points x on a line give x[:, None]."
+            )
         if X.shape[1] != X2.shape[1] or np.size(self.lengthscales) not in (1, X.shape[1]):
             raise ValueError(
                 f"inputs have {X.shape[1]} and {X2.shape[1]} columns and the kernel {np.size(self.lengthscales)} "

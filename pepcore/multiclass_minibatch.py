@@ -113,7 +113,7 @@ def fit_minibatch(
     rates = rate if callable(rate) else lambda steps: rate
     step = step if step is None else check_step(step)
     values = {"kernels": kernels, "Z": Z, "noise": noise}
-    spread = spread_of(np.concatenate(Z)) if spread is None else check_all_positive(spread, "spread")
+    spread = spread_of(np.concatenate(Z)) if spread is None else _check_spread(spread, Z[0].shape[1])
     learner = _Tied if method in TIED else _PerDatum
     settings = Parameters(optimise, spread), rates, step, jitter
     learner = learner(batches.size, C, values, alpha, epsilon, method, *settings)
@@ -282,6 +282,11 @@ class _PerDatum(_Learner):
         return multiclass_inference.local_moments(
             maps, factors, self.values["noise"], self.alpha, sites, posteriors, weight
         )
+
+
+def _check_spread(spread, columns):
+    """The unit of each column of Z, (D,)."""
+    return check_all_positive(check_targets(spread, columns, "spread", each="column of Z"), "spread")
 
 
 def _proper(precisions, shifts):

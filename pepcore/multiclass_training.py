@@ -107,7 +107,8 @@ def fit(
     step : float, damped step of the sites in an inner update, in (0, 1]
     max_sweeps, tolerance : of an outer update, and of the last inference
     seed : int, for the choice of Z
-    callback : callable (iteration, values) or None; values is a dict "kernels", "Z", "noise"
+    callback : callable (iteration, values) or None; values is a dict "kernels", "Z", "noise"; of "joint" also "q",
+        with mean (M,) and root (M, M) of the covariance of each class's q(v)
 
     Returns
     -------

@@ -197,10 +197,15 @@ def prune(state, i):
     -------
     State
 
+    Raises
+    ------
+    ValueError
+        If i is no number of a basis vector, or there is only one.
+
     Source: csato2002 eqs (77), (79), (126) and (128); :eq:`cs-condition`, :eq:`cs-prune`.
     """
-    M = len(state.basis)
-    if M < 2 or not 0 <= i < M:
+    M, i = len(state.basis), check_count(i, "i", least=0)
+    if M < 2 or i >= M:
         raise ValueError(f"i = {i} must number one of at least two basis vectors, 0 ... M - 1; this state has M = {M}")
     process = state.process.resized(M)
     process.prune(i)

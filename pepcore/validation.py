@@ -36,7 +36,7 @@ def as_real(value, name, expected="an array of real numbers"):
         if array.dtype.kind == "O" and any(isinstance(item, str | bytes) for item in array.flat):
             raise TypeError("it holds text")
         return array.astype(float, copy=False)
-    except (TypeError, ValueError) as reason:
+    except (TypeError, ValueError, OverflowError) as reason:
         raise ValueError(f"{name} must be {expected} ({reason})") from None
 
 

@@ -325,6 +325,13 @@ def test_text_in_an_array_of_objects_is_refused_and_numbers_are_not(call):
 
 
 @pytest.mark.parametrize("call", [regression, exact_regression, fit])
+def test_a_whole_number_beyond_floating_point_is_refused(call):
+    X, y, Z = problem()
+    with pytest.raises(ValueError, match="noise must be one real number"):
+        call(X, y, Z, noise=10**400)
+
+
+@pytest.mark.parametrize("call", [regression, exact_regression, fit])
 def test_masked_arrays_are_refused(call):
     X, y, Z = problem()
     with pytest.raises(ValueError, match=r"X is a masked array.*drop the masked rows"):

@@ -298,6 +298,24 @@ def test_splits_of_generated_data():
     assert (len(train), len(test)) == (45, 5)
 
 
+@pytest.mark.parametrize("test", [np.ones(4), np.ones((2, 2)), np.ones((2, 1, 3))])
+def test_standardise_refuses_other_columns(test):
+    with pytest.raises(ValueError, match="both need the same columns"):
+        datasets.standardise(np.ones((5, 3)), test)
+
+
+@pytest.mark.parametrize("make", [datasets.toy_ard_gp, datasets.snelson_like, datasets.stream])
+def test_a_negative_noise_is_refused(make):
+    with pytest.raises(ValueError, match=r"noise = -1.0 must be at least 0"):
+        make(noise=-1)
+
+
+@pytest.mark.parametrize("name", ["rows", "block"])
+def test_a_stream_of_nothing_is_refused_at_once(name):
+    with pytest.raises(ValueError, match=f"{name} = 0 must be a whole number"):
+        datasets.stream(**{name: 0})
+
+
 def test_standardise_uses_the_training_rows_and_guards_constant_columns():
     rng = np.random.default_rng(0)
     train, test = rng.normal(5, 3, (200, 3)), rng.normal(5, 3, (50, 3))

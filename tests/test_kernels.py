@@ -142,6 +142,8 @@ def test_lengthscales_must_be_positive_numbers(bad):
 
 
 def test_number_of_lengthscales_must_match_the_inputs():
+    with pytest.raises(ValueError, match=r"got shapes \(5,\) and \(5,\).*give x\[:, None\]"):
+        SquaredExponential()(np.zeros(5))
     with pytest.raises(ValueError, match="3 and 3 columns and the kernel 2"):
         SquaredExponential(1.0, [1.0, 2.0])(np.ones((4, 3)))
 

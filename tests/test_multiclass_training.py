@@ -361,6 +361,8 @@ def test_bad_settings_of_training_get_a_clear_error(change, message):
     ({"rate": lambda steps: 0.01 if steps < 1 else np.nan, "batch": 8}, "rate = nan"),
     ({"step": 2.0}, "step"),
     ({"batch": 0}, "batch"),
+    ({"spread": np.ones(3)}, r"spread has shape \(3,\), expected \(2,\), one number per column of Z"),
+    ({"spread": [1.0, -1.0]}, "spread = .* must be positive"),
     ({"epochs": 0}, "epochs"),
     ({"method": "none"}, "unknown"),
     ({"optimise": ("kernel", "Z")}, r"got \['kernel'\] as well"),

@@ -528,6 +528,8 @@ def test_bad_data_are_refused():
         online.start(KERNEL, GAUSSIAN).predict(X)
     with pytest.raises(ValueError, match="i = 40"):
         online.prune(state, 40)
+    with pytest.raises(ValueError, match=r"i = 1\.5 must be a whole number"):
+        online.prune(state, 1.5)
     with pytest.raises(ValueError, match="rho = 2"):
         fixed_basis.infer(KERNEL, XS, X, y, GAUSSIAN, rho=2)
     with pytest.raises(ValueError, match="noise"):
