@@ -175,7 +175,8 @@ def infer(
         If the bound is no longer finite, or has ended a million times further down than it began, since steps were too
         long.
     NotPositiveDefiniteError
-        If even a tiny natural step leaves no proper q, which a log-concave likelihood cannot do.
+        If even a tiny natural step leaves no proper q, which a log-concave likelihood cannot do unless steps that were too
+        long have led far away before.
 
     Source: salimbeni2018 sections 3 and 4, appendix F; :eq:`og-step`; Adam: kingma2015.
     """
