@@ -173,7 +173,7 @@ def infer(
         For wrong shapes, NaN, targets the likelihood does not know, unknown names, settings out of range.
     DivergenceError
         If the bound is no longer finite, or has ended a million times further down than it began, since steps were too
-        long.
+        long; its `history` shows where.
     NotPositiveDefiniteError
         If even a tiny natural step leaves no proper q, which a log-concave likelihood cannot do unless steps that were too
         long have led far away before.

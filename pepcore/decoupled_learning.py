@@ -19,7 +19,16 @@ TOO_LONG = "the steps are too long. Take a shorter `step`, gamma_rule='adam', or
 
 
 class DivergenceError(ArithmeticError):
-    """The bound is no longer a finite number, or has ended far below where it began: the steps were too long."""
+    """The bound is no longer a finite number, or has ended far below where it began: the steps were too long.
+
+    Attributes
+    ----------
+    history : (steps,) array, the bound as estimated before each step
+    """
+
+    def __init__(self, message, history=()):  # without it no process could hand the error to another
+        super().__init__(message)
+        self.history = np.array(history)
 
 
 class Learner:
@@ -49,7 +58,8 @@ class Learner:
             }
             now = bound(self.bases, self.parameters, X, y, self.likelihood, **how)
         if not np.isfinite(now.value):
-            raise DivergenceError(f"the bound has become {now.value} after {len(self.history)} steps: {TOO_LONG}")
+            message = f"the bound has become {now.value} after {len(self.history)} steps: {TOO_LONG}"
+            raise DivergenceError(message, self.history)
         gradients, moved = [now.gradient], [{}]
         if self.several:
             own = [name for name in vars(self.parameters[0]) if name in now.gradient]
@@ -142,7 +152,8 @@ def check_end(history, value, size):
     if far[-1]:
         raise DivergenceError(
             f"the bound was {values[0]:.4g} at first, far below that after {far.argmax()} steps and {value:.4g} in the "
-            f"end: {TOO_LONG}"
+            f"end: {TOO_LONG}",
+            history,
         )
 
 

@@ -90,12 +90,15 @@ def root_of_inverse(P, name="precision"):
     NotPositiveDefiniteError
         If P is not positive definite.
     """
-    C = _strict_cholesky(
-        P[::-1, ::-1],
-        f"{name} ({len(P)} x {len(P)}) is not positive definite, so it belongs to no q; take a smaller step, or a "
-        "likelihood that is log-concave.",
-    )
+    C = _strict_cholesky(P[::-1, ::-1], _no_q(name, len(P)))
     return np.asfortranarray(inverse_lower(C).T[::-1, ::-1])
+
+
+def _no_q(name, size):
+    return (
+        f"{name} ({size} x {size}) is not positive definite, so it belongs to no q; take a smaller step, or a "
+        "likelihood that is log-concave."
+    )
 
 
 def _strict_cholesky(P, message):
@@ -200,9 +203,14 @@ def optimum(bases, X, y, noise):
 def log_partition(bases, natural):
     """A(η) = ½ j_γᵀ(K_γ − K_γβK_β⁻¹K_βγ)j_γ + ½ j_βᵀS j_β + ½ log|S| with S = ½Θ⁻¹; its gradient is `Expectation`.
 
+    Raises
+    ------
+    NotPositiveDefiniteError
+        If Theta is not positive definite.
+
     Source: salimbeni2018 section 3.3 and appendix C.4; :eq:`og-partition`.
     """
-    C, _ = safe_cholesky(2 * natural.Theta, name="Theta")
+    C = _strict_cholesky(2 * natural.Theta, _no_q("Theta", len(natural.Theta)))
     white = solve_lower(C, natural.j_beta)
     residual = natural.j_gamma @ bases.residual_covariance @ natural.j_gamma if len(bases.gamma) else 0.0
     return float(0.5 * (residual + white @ white - log_determinant(C)))

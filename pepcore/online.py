@@ -261,7 +261,8 @@ def infer(
     Returns
     -------
     OnlineFit
-        It holds O(NM) numbers. If several sweeps were not enough, `converged` is False and a RuntimeWarning says so.
+        It holds O(NM) numbers, and O(M²) for each sweep. If several sweeps were not enough, `converged` is False and a
+        RuntimeWarning says so.
 
     Raises
     ------

@@ -64,7 +64,7 @@ def fit(
     restarts : int
         Number of starts; the first as given, the others with scattered kernel parameters and noise, where these are
         learnt, and new Z unless that was given. The best is kept.
-    max_evaluations : int, for each start
+    max_evaluations : int, for each start; the line search that is under way is finished, which takes one or two more
     tolerance : float, relative change of the evidence at which a start has converged
     seed : int, for the choice of Z and the restarts
     progress : bool

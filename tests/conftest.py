@@ -87,6 +87,17 @@ def pytest_collection_modifyitems(config, items):
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    """A test whose data are neither here nor to be had is skipped."""
+    from pepcore.datasets import DataNotFoundError
+
+    try:
+        return (yield)
+    except DataNotFoundError as problem:
+        pytest.skip(f"needs the data: {problem}")
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item, call):
     report = yield
     if _ran_in_ci() and report.skipped and not hasattr(report, "wasxfail") and not item.get_closest_marker("may_skip"):

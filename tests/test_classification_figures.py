@@ -13,7 +13,7 @@ from scipy.integrate import quad
 from scipy.stats import multivariate_normal, norm
 
 from figures import bui_fig1, bui_fig2, bui_fig23, bui_fig33, runner, sampling_truth
-from pepcore import datasets, exact, power_ep
+from pepcore import exact, power_ep
 from pepcore.kernels import SquaredExponential
 from pepcore.likelihoods import Gaussian, Probit
 from pepcore.sites import Sites, cavity
@@ -301,10 +301,7 @@ def test_cells_of_the_ionosphere_grid_come_out_again(alpha, log_lengthscale, log
     inputs = {"alpha": alpha, "log_lengthscale": log_lengthscale, "log_amplitude": log_amplitude}
     results = runner.results("bui_fig33")
     (row,) = results[(results[list(inputs)] == pd.Series(inputs)).all(axis=1)].to_dict("records")
-    try:
-        again = bui_fig33.compute(**inputs)
-    except datasets.DataNotFoundError as problem:
-        pytest.skip(f"needs the data: {problem}")
+    again = bui_fig33.compute(**inputs)
     assert again["converged"] == row["converged"]
     for name in ("log_evidence", "nll", "standard_log_evidence", "standard_nll"):
         assert again[name] == pytest.approx(row[name], rel=1e-5)

@@ -7,31 +7,22 @@ import pytest
 
 from figures import bui_fig31, claims, refits_classification, runner, uci_classification
 from figures import classification_claims as measured
-from pepcore import datasets
 
 SECONDS = 12        # of work that the sample may have taken when it was computed
 LONGEST = 1.5       # of one run
 STUDIES = ["uci_classification", "refits_classification", "bui_fig31"]
 
 
-@pytest.fixture
-def data():
-    try:
-        uci_classification.prepare()
-    except datasets.DataNotFoundError as problem:
-        pytest.skip(f"needs the data: {problem}")
-
-
 # What a run is --------------------------------------------------------------------------------------------------------
 
-def test_a_run_beats_the_larger_class(data):
+def test_a_run_beats_the_larger_class():
     run = runner.Run("figures.uci_classification")({"data": "pima", "split": 0, "M": 10, "alpha": 0.0})
     assert run["error_rate"] < 0.3 and run["nll"] < 0.5      # a third of the rows is of the smaller class
     assert run["unconverged_inference"] == 0
     assert set(run) == set(runner.load("uci_classification").columns)
 
 
-def test_inputs_are_standardised_on_the_training_rows_and_labels_are_left_alone(data):
+def test_inputs_are_standardised_on_the_training_rows_and_labels_are_left_alone():
     X, y, X_test, y_test = uci_classification.standardised("sonar", 3)
     assert len(X) == len(y) == 187 and len(X_test) == len(y_test) == 21
     np.testing.assert_allclose(X.mean(axis=0), 0, atol=1e-12)
@@ -40,7 +31,7 @@ def test_inputs_are_standardised_on_the_training_rows_and_labels_are_left_alone(
     assert set(y) == set(y_test) == {-1.0, 1.0}
 
 
-def test_the_two_labels_of_australian_are_two_tasks(data):
+def test_the_two_labels_of_australian_are_two_tasks():
     _, true, *_ = uci_classification.standardised("australian", 0)
     _, a1, *_ = uci_classification.standardised("australian_a1label", 0)
     assert (true == a1).mean() < 0.9
@@ -48,10 +39,6 @@ def test_the_two_labels_of_australian_are_two_tasks(data):
 
 def test_digits_are_learnt_and_the_clock_stands_still_while_we_look():
     """The study of MNIST at small scale: 2000 images, twenty steps."""
-    try:
-        bui_fig31.prepare()
-    except datasets.DataNotFoundError as problem:
-        pytest.skip(f"needs the data: {problem}")
     X, y, X_test, _ = bui_fig31.digits()
     assert X.shape == (60_000, 784) and len(X_test) == 10_000 and X.min() == 0 and X.max() == 1
     assert set(y) == {-1.0, 1.0} and 0.5 < (y == 1).mean() < 0.52
@@ -88,7 +75,7 @@ def test_with_either_label_there_are_six_sets():
         assert set(six["data"]) == set(uci_classification.SETS) and len(six) == len(results) * 6 / 7
 
 
-def test_a_random_sample_of_rows_comes_out_again(data):
+def test_a_random_sample_of_rows_comes_out_again():
     """To the tolerance that refits of perturbed data gave, but for one in ten."""
     results = runner.results("uci_classification")
     short = results[results["seconds"] <= LONGEST]
@@ -102,7 +89,7 @@ def test_a_random_sample_of_rows_comes_out_again(data):
     assert sum(as_before) >= 0.9 * len(rows), f"{sum(as_before)} of {len(rows)} rows came out again"
 
 
-def test_short_runs_come_out_again_exactly(data):
+def test_short_runs_come_out_again_exactly():
     """After five evaluations rounding has not grown: here everything must agree, on every processor."""
     results = runner.results("refits_classification")
     short = results[results["evaluations"] == refits_classification.SHORT]

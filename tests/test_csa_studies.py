@@ -16,10 +16,7 @@ SAME = 0.03
 
 
 def again(study, inputs):
-    try:
-        return STUDIES[study].compute(**inputs)
-    except datasets.DataNotFoundError as problem:
-        pytest.skip(f"needs the data: {problem}")
+    return STUDIES[study].compute(**inputs)
 
 
 @pytest.mark.parametrize(("study", "inputs", "outputs"), [
@@ -94,9 +91,6 @@ def test_better_mean_leaves_out_runs_with_all_data_as_basis():
 
 
 def test_problems_share_their_kernel_between_sizes():
-    try:
-        small, large = (csa_problems.problem("energy", 0, rows) for rows in (50, 100))
-    except datasets.DataNotFoundError as problem:
-        pytest.skip(f"needs the data: {problem}")
+    small, large = (csa_problems.problem("energy", 0, rows) for rows in (50, 100))
     assert small.kernel is large.kernel
     np.testing.assert_array_equal(small.X, large.X[:50])

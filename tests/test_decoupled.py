@@ -1,5 +1,6 @@
 """Decoupled bases: processes, bounds, gradients and natural steps against dense algebra, differences and other methods."""
 
+import pickle
 import tracemalloc
 from dataclasses import replace
 from itertools import combinations
@@ -565,8 +566,10 @@ def test_steps_along_gamma_that_are_too_long_are_reported(rule):
 
 @pytest.mark.parametrize("rule", ["exact", "diagonal"])
 def test_a_bound_that_ends_far_below_where_it_began_is_no_result(rule):
-    with pytest.raises(decoupled.DivergenceError, match=r"far below that after \d+ steps and -.* shorter `step`"):
+    with pytest.raises(decoupled.DivergenceError, match=r"far below that after \d+ steps and -.* shorter `step`") as caught:
         run(gamma_rule=rule, step=1.0, steps=30)
+    travelled = pickle.loads(pickle.dumps(caught.value))
+    assert len(travelled.history) == 30 and travelled.history[-1] < travelled.history[0] and "shorter" in str(travelled)
 
 
 def test_a_bound_that_has_fallen_may_return():
@@ -791,6 +794,8 @@ def test_parameters_that_belong_to_no_process_are_refused():
     model = somewhere(Orthogonal, bases)
     with pytest.raises(NotPositiveDefiniteError, match="Theta"):
         from_natural(to_natural(model)._replace(Theta=-np.eye(BETA)))
+    with pytest.raises(NotPositiveDefiniteError, match="Theta"):  # by so little that a jitter would hide it
+        log_partition(bases, to_natural(model)._replace(Theta=np.diag([1.0] * (BETA - 1) + [-1e-9])))
     with pytest.raises(NotPositiveDefiniteError, match="expectation parameters"):
         from_expectation(bases, to_expectation(bases, model)._replace(Lambda=np.zeros((BETA, BETA))))
 

@@ -14,19 +14,7 @@ from figures import (
     salimbeni_ranks,
     salimbeni_tables,
 )
-from pepcore import datasets, decoupled, decoupled_bases, decoupled_natural
-
-
-@pytest.fixture
-def data():
-    def available(name):
-        try:
-            datasets.load(name)
-        except datasets.DataNotFoundError as problem:
-            pytest.skip(str(problem))
-        return name
-
-    return available
+from pepcore import decoupled, decoupled_bases, decoupled_natural
 
 
 def test_grids_name_every_basis_and_method():
@@ -37,9 +25,9 @@ def test_grids_name_every_basis_and_method():
 
 
 @pytest.mark.parametrize("basis", ["CoupledNat", "OrthNat", "Decoupled"])
-def test_a_curve_climbs_to_the_optimum_and_not_over_it(data, basis):
+def test_a_curve_climbs_to_the_optimum_and_not_over_it(basis):
     checkpoints = (0, 5, 20)
-    run = salimbeni_fig2.compute(data("kin40k"), basis, points=20, rows=200, checkpoints=checkpoints)
+    run = salimbeni_fig2.compute("kin40k", basis, points=20, rows=200, checkpoints=checkpoints)
     bounds = [run[f"bound_{number}"] for number in checkpoints]
     assert bounds[0] < bounds[1] < bounds[2] < run["bound_optimum"]
     assert 0 <= run["seconds_0"] <= run["seconds_5"] <= run["seconds_20"]
@@ -47,13 +35,13 @@ def test_a_curve_climbs_to_the_optimum_and_not_over_it(data, basis):
 
 
 @pytest.mark.parametrize("name", ["kin40k", "waveform", "satellite"])
-def test_nine_tenths_of_the_rows_are_for_training(data, name):
-    task = salimbeni_problems.problem(data(name), 0)
+def test_nine_tenths_of_the_rows_are_for_training(name):
+    task = salimbeni_problems.problem(name, 0)
     assert len(task.X) == round(0.9 * (len(task.X) + len(task.X_test)))
 
 
-def test_inputs_share_a_lengthscale_unless_each_is_to_have_its_own(data):
-    shared, own = (salimbeni_problems.problem(data("kin40k"), 0, ard=ard).kernel for ard in (False, True))
+def test_inputs_share_a_lengthscale_unless_each_is_to_have_its_own():
+    shared, own = (salimbeni_problems.problem("kin40k", 0, ard=ard).kernel for ard in (False, True))
     assert [np.shape(part.lengthscales) for part in (*shared.parts, *own.parts)] == [(), (), (8,), (8,)]
     X = np.random.default_rng(0).normal(size=(5, 8))
     np.testing.assert_array_equal(shared(X), own(X))
@@ -144,8 +132,8 @@ def test_the_longer_curve_begins_as_the_shorter_one_does():
 
 
 @pytest.mark.parametrize("basis", salimbeni_landscape.BASES)
-def test_the_landscape_has_the_optimum_of_the_study_and_descents_fall_towards_it(data, basis):
-    run = salimbeni_landscape.compute(data("kin40k"), 200, basis, points=10)
+def test_the_landscape_has_the_optimum_of_the_study_and_descents_fall_towards_it(basis):
+    run = salimbeni_landscape.compute("kin40k", 200, basis, points=10)
     left = [run[f"left_{steps}"] for steps in salimbeni_landscape.STEPS]
     assert 1 > left[0] > left[1] > left[2] >= left[3] >= 0
     task = salimbeni_problems.problem("kin40k", 0, 200)
@@ -159,26 +147,26 @@ def test_the_landscape_has_the_optimum_of_the_study_and_descents_fall_towards_it
 
 
 @pytest.mark.parametrize("name", ["ringnorm", "waveform"])
-def test_a_run_of_the_tables_learns(data, name, monkeypatch):
+def test_a_run_of_the_tables_learns(name, monkeypatch):
     monkeypatch.setattr(salimbeni_tables, "GAMMA", 30)
     monkeypatch.setattr(salimbeni_tables, "COLUMNS", 10)
     monkeypatch.setattr(salimbeni_tables, "METHODS", {"OrthNat": ("OrthNat", 20)})
-    few, more = (salimbeni_tables.compute(data(name), "OrthNat", 0, steps=steps) for steps in (1, 60))
+    few, more = (salimbeni_tables.compute(name, "OrthNat", 0, steps=steps) for steps in (1, 60))
     assert set(few) == set(salimbeni_tables.OUTPUTS)
     assert (few["steps"], more["steps"]) == (1, 60)
     assert few["bound"] < more["bound"]
     assert few["log_likelihood"] < more["log_likelihood"]
 
 
-def test_runs_on_many_classes_end_with_their_time_and_others_do_not(data, monkeypatch):
+def test_runs_on_many_classes_end_with_their_time_and_others_do_not(monkeypatch):
     monkeypatch.setattr(salimbeni_tables, "GAMMA", 10)
     monkeypatch.setattr(salimbeni_tables, "COLUMNS", 5)
     monkeypatch.setattr(salimbeni_tables, "METHODS", {"Orth": ("Orth", 5)})
-    assert salimbeni_tables.compute(data("waveform"), "Orth", 0, steps=3, minutes=0)["steps"] == 0
-    assert salimbeni_tables.compute(data("ringnorm"), "Orth", 0, steps=3, minutes=0)["steps"] == 3
+    assert salimbeni_tables.compute("waveform", "Orth", 0, steps=3, minutes=0)["steps"] == 0
+    assert salimbeni_tables.compute("ringnorm", "Orth", 0, steps=3, minutes=0)["steps"] == 3
 
 
-def test_a_run_that_somebody_interrupts_is_no_result(data, monkeypatch):
+def test_a_run_that_somebody_interrupts_is_no_result(monkeypatch):
     monkeypatch.setattr(salimbeni_tables, "METHODS", {"Orth": ("Orth", 5)})
 
     original = decoupled.infer
@@ -191,7 +179,7 @@ def test_a_run_that_somebody_interrupts_is_no_result(data, monkeypatch):
 
     monkeypatch.setattr(salimbeni_tables.decoupled, "infer", infer)
     with pytest.raises(KeyboardInterrupt):
-        salimbeni_tables.compute(data("waveform"), "Orth", 0, steps=3)
+        salimbeni_tables.compute("waveform", "Orth", 0, steps=3)
 
 
 def test_classes_have_the_methods_of_the_published_table():

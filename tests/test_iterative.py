@@ -1,6 +1,5 @@
 """Sparse Power EP by iteration, against closed forms, dense EP, other software and direct optimisation."""
 
-import os
 
 import numpy as np
 import pytest
@@ -93,9 +92,6 @@ def test_the_evidence_is_continuous_where_alpha_reaches_zero(N, M, seed):
     assert twice - at_zero == pytest.approx(2 * (once - at_zero), rel=1e-2)
 
 
-@pytest.mark.skipif(
-    "PEPCORE_DATA" not in os.environ, reason="needs the ionosphere data: set PEPCORE_DATA to their folder"
-)
 def test_pseudo_inputs_at_the_data_give_dense_ep_on_ionosphere():
     data = datasets.load("ionosphere")
     X, _ = datasets.standardise(data.X, data.X)

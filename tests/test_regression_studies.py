@@ -34,10 +34,7 @@ def sample(study):
 
 def computed_again(study, row):
     inputs = {name: row[name] for name in runner.load(study).inputs}
-    try:
-        return runner.load(study).module.compute(**inputs)
-    except datasets.DataNotFoundError as problem:
-        pytest.skip(f"needs the data: {problem}")
+    return runner.load(study).module.compute(**inputs)
 
 
 def refuted(kept, rows):
@@ -74,10 +71,7 @@ def test_the_stored_targets_are_the_generator_s_but_for_rounding():
 
 
 def test_the_targets_that_the_chapter_names_are_those_of_the_data():
-    try:
-        energy = datasets.load("energy")
-    except datasets.DataNotFoundError as problem:
-        pytest.skip(str(problem))
+    energy = datasets.load("energy")
     named = ", ".join(f"{row}: {energy.y[row]:.2f}" for row in range(268, 272))
     chapter = Path(__file__).parent.parent / "chapters" / "which-alpha-regression.ipynb"
     assert f"heating = {{{named}}}" in chapter.read_text(encoding="utf-8")
@@ -89,10 +83,7 @@ def test_short_runs_come_out_again_exactly(study):
     results = runner.results("refits")
     short = results[(results["evaluations"] == refits.SHORT) & (results["study"] == study)]
     for row in short.sample(12, random_state=0).to_dict("records"):
-        try:
-            again = refits.fit(*(row[name] for name in ("study", "data", "M", "alpha", "evaluations")))
-        except datasets.DataNotFoundError as problem:
-            pytest.skip(f"needs the data: {problem}")
+        again = refits.fit(*(row[name] for name in ("study", "data", "M", "alpha", "evaluations")))
         assert again["smse"] == pytest.approx(row["smse"], rel=1e-8)
         assert again["smll"] == pytest.approx(row["smll"], rel=1e-8, abs=1e-8)
 

@@ -21,15 +21,6 @@ from figures import (
     villacampa_claims,
     villacampa_tables,
 )
-from pepcore import datasets
-
-
-def needs(prepare):
-    try:
-        prepare()
-    except datasets.DataNotFoundError as problem:
-        pytest.skip(f"needs the data: {problem}")
-
 
 # Vehicle --------------------------------------------------------------------------------------------------------------
 
@@ -47,7 +38,6 @@ def test_the_time_to_a_level_lies_on_the_line_between_checkpoints():
 
 @pytest.mark.parametrize("update", vil_fig1.UPDATES)
 def test_the_beginning_of_a_committed_run_comes_out_again(update):
-    needs(vil_fig1.prepare)
     results = runner.results("vil_fig1")
     row = results[(results["split"] == 0) & (results["update"] == update)].iloc[0]
     again = vil_fig1.compute(0, update, iterations=5)
@@ -65,7 +55,6 @@ def test_twins_of_the_runs_end_as_far_apart_as_the_ledger_says(twin, most):
 
 
 def test_a_twin_with_other_inputs_keeps_its_start_and_one_with_another_start_does_not():
-    needs(vil_path.prepare)
     original = vil_fig1.compute(0, "inner", iterations=2)["final_evidence"]
     rounding, start = (vil_path.compute(twin, 0, "inner", iterations=2)["final_evidence"] for twin in vil_path.TWINS)
     assert rounding != original and rounding == pytest.approx(original, rel=1e-9)
@@ -75,7 +64,6 @@ def test_a_twin_with_other_inputs_keeps_its_start_and_one_with_another_start_doe
 # Satellite ------------------------------------------------------------------------------------------------------------
 
 def test_the_beginning_of_a_committed_run_on_satellite_comes_out_again():
-    needs(vil_fig4.prepare)
     results = runner.results("vil_fig4")
     row = results[(results["split"] == 0) & (results["M"] == 4) & (results["method"] == "sep")].iloc[0]
     again = vil_fig4.compute(0, 4, "sep", iterations=5)
@@ -86,7 +74,6 @@ def test_the_beginning_of_a_committed_run_on_satellite_comes_out_again():
 
 
 def test_the_sizes_of_the_problem_are_those_in_the_text():
-    needs(vil_fig4.prepare)
     X, y, X_test, _ = villacampa_tables.standardised(vil_fig4.DATA, 0)
     assert X.shape == (1287, 36) and len(X_test) == 5148 and set(y) == set(range(vil_fig4.CLASSES))
 
@@ -152,7 +139,6 @@ def test_more_places_draw_a_better_map():
 
 @pytest.mark.parametrize(("method", "kind"), [("sep", "shared"), ("vi", "own")])
 def test_digits_of_ten_classes_are_learnt(method, kind):
-    needs(vil_fig5.prepare)
     run = vil_fig5.compute(method, kind, rows=2000, size=20, epochs=2, checkpoints=(1, 20))
     assert set(run) == {f"{name}_{number}" for name in vil_fig5.MEASURED for number in (1, 20)}
     assert run["error_rate_20"] < 0.3 and run["error_rate_20"] < run["error_rate_1"]
@@ -173,7 +159,6 @@ def test_the_long_run_begins_as_the_short_one_does():
 
 @pytest.mark.parametrize("method", villacampa_tables.METHODS)
 def test_a_run_of_the_tables_beats_the_largest_class(method):
-    needs(villacampa_tables.prepare)
     run = villacampa_tables.compute("wine", 0, 5, method, iterations=15)
     assert set(run) == set(villacampa_tables.OUTPUTS)
     assert run["error_rate"] < 0.3 and run["nll"] < np.log(3)
@@ -290,7 +275,6 @@ def test_the_nearness_of_shorter_training_is_by_cells(monkeypatch):
 
 
 def test_a_shorter_training_is_a_run_of_the_tables_that_stops():
-    needs(vil_length.prepare)
     again = vil_length.compute("wine", 0, "sep", 15)
     assert again == {name: villacampa_tables.compute("wine", 0, 5, "sep", iterations=15)[name] for name in again}
     row = runner.results("vil_length").query("data == 'wine' and split == 0 and method == 'sep' and iterations == 15").iloc[0]
@@ -322,7 +306,6 @@ def test_five_million_rows_take_no_more_memory_than_fifty_thousand():
 # MNIST from the prior -------------------------------------------------------------------------------------------------
 
 def test_digits_that_are_never_named_are_counted():
-    needs(vil_fig5_prior.prepare)
     run = vil_fig5_prior.compute(0.03, rows=1000, size=20, epochs=1)
     assert set(run) == set(vil_fig5_prior.OUTPUTS)
     assert 0 <= run["given_up"] <= 9 and run["error_rate"] >= 0.08 * run["given_up"]
