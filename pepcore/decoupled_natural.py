@@ -16,6 +16,7 @@ from pepcore.decoupled_parameters import Orthogonal
 from pepcore.features import row_blocks
 from pepcore.gaussian import (
     NotPositiveDefiniteError,
+    cholesky_inverse,
     inverse_lower,
     log_determinant,
     multiply_lower,
@@ -42,8 +43,7 @@ class Expectation(NamedTuple):
 
 def to_natural(model):
     """`Natural` of `model`, an `Orthogonal`. Source: salimbeni2018 eq. (13), figure 1; :eq:`og-natural`."""
-    inverse = inverse_lower(model.S_root)
-    precision = inverse.T @ inverse
+    precision = cholesky_inverse(model.S_root)
     return Natural(model.a_gamma.copy(), precision @ model.m_beta, 0.5 * precision)
 
 

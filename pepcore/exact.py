@@ -11,7 +11,7 @@ import numpy as np
 
 from pepcore.features import Basis, points_of_f
 from pepcore.fit import Fit
-from pepcore.gaussian import log_determinant, safe_cholesky, solve_lower
+from pepcore.gaussian import cholesky_inverse, gram_lower, inverse_lower, log_determinant, safe_cholesky, solve_lower
 from pepcore.likelihoods import Gaussian
 from pepcore.posterior import Posterior
 from pepcore.sites import ImproperCavityError, Sites, cavity, log1p_ratio, move, target
@@ -63,8 +63,7 @@ def regression(kernel, X, y, noise=0.1, jitter=1e-10):
 def _regression_gradient(kernel, X, L, white):
     """dF/dK = ½(γγᵀ − (K + noise I)⁻¹), pulled back; the noise stands on the diagonal."""
     gamma = solve_lower(L, white, transposed=True)
-    half = solve_lower(L, np.eye(len(L), order="F"))
-    dK = 0.5 * (np.outer(gamma, gamma) - half.T @ half)
+    dK = 0.5 * (np.outer(gamma, gamma) - cholesky_inverse(L))
     gradient, _ = kernel.vjp(X, X, dK)
     return gradient | {"noise": float(np.trace(dK))}
 
@@ -166,7 +165,7 @@ def _marginals(K, sites, root, L):
     """γ = ν − τμ, μ = Kγ, s = diag Σ, and half = L⁻¹ √τ K, each by the form that does not cancel at its site's τ."""
     sharp = sites.tau * np.diag(K) > 1
     half = solve_lower(L, np.array(root[:, None] * K, order="F"))
-    half_inverse = solve_lower(L, np.eye(len(K), order="F"))
+    half_inverse = inverse_lower(L)
     vague_nu = np.where(sharp, 0.0, sites.nu)
     pull = np.where(sharp, sites.nu, 0.0) / np.where(sharp, root, 1.0) - root * (K @ vague_nu)
     gamma = vague_nu + root * (half_inverse.T @ (half_inverse @ pull))  # both halves of (I + τK)⁻¹ν
@@ -209,8 +208,8 @@ def _fixed_point_gradient(kernel, X, y, likelihood, alpha, state):
 
     Source: rasmussen2006 eq. (5.27); :eq:`ep-gradient`.
     """
-    half = solve_lower(state.L, np.asfortranarray(np.diag(np.sqrt(state.sites.tau))))
-    dK = 0.5 * (np.outer(state.gamma, state.gamma) - half.T @ half)
+    root = np.sqrt(state.sites.tau)
+    dK = 0.5 * (np.outer(state.gamma, state.gamma) - root[:, None] * cholesky_inverse(state.L) * root)
     gradient, _ = kernel.vjp(X, X, dK)
     own = likelihood.parameter_gradient(y, state.cavity_mean, state.cavity_variance, alpha)
     return gradient | {key: float(value.sum()) for key, value in own.items()}
@@ -226,6 +225,6 @@ def _posterior(kernel, X, sites, jitter):
     delta = basis.jitter * kernel.diagonal(X).mean()
     # a noise below 2δ cannot be told from the jitter and is left as it is
     kept = np.where(delta * sites.tau < 0.5, 1 - delta * sites.tau, 1.0)
-    C, _ = safe_cholesky(np.eye(len(X)) + basis.L.T @ (basis.L * (sites.tau / kept)[:, None]), name="I + Lᵀ τ L")
+    C, _ = safe_cholesky(np.eye(len(X)) + gram_lower(basis.L * np.sqrt(sites.tau / kept)[:, None]), name="I + Lᵀ τ L")
     mean = solve_lower(C, solve_lower(C, basis.L.T @ (sites.nu / kept)), transposed=True)
     return Posterior(basis, mean, C)

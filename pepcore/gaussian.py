@@ -1,7 +1,7 @@
 """Gaussians in natural and moment coordinates, and a Cholesky factorisation that never fails silently."""
 
 import numpy as np
-from scipy.linalg import LinAlgError, blas, cho_solve, lapack
+from scipy.linalg import LinAlgError, blas, lapack
 
 MAX_JITTER = 1e-2
 
@@ -69,6 +69,16 @@ def inverse_lower(L):
     return lapack.dtrtri(L, lower=1)[0]
 
 
+def gram_lower(T):
+    """Tᵀ T (M, M) for lower-triangular T (M, M), in a third of the time of the product, which knows no zeros."""
+    return symmetric(lapack.dlauum(T, lower=1)[0])
+
+
+def cholesky_inverse(L):
+    """(L Lᵀ)⁻¹ (M, M) from the Cholesky factor L (M, M)."""
+    return gram_lower(inverse_lower(L))
+
+
 def multiply_lower(T, B, transposed=False):
     """``T B``, or ``Tᵀ B`` if `transposed`, for lower-triangular T (M, M); writes over B (M, S) if Fortran-ordered.
 
@@ -91,14 +101,14 @@ def log_determinant(L):
 def to_natural(mean, covariance):
     """Natural parameters (precision-mean (M,), precision (M, M)) of N(mean, covariance)."""
     L, _ = safe_cholesky(covariance, name="covariance")
-    precision = cho_solve((L, True), np.eye(len(mean)))
+    precision = cholesky_inverse(L)
     return precision @ mean, precision
 
 
 def to_moments(precision_mean, precision):
     """Mean (M,) and covariance (M, M) of the Gaussian with these natural parameters; inverts `to_natural`."""
     L, _ = safe_cholesky(precision, name="precision")
-    covariance = cho_solve((L, True), np.eye(len(precision_mean)))
+    covariance = cholesky_inverse(L)
     return covariance @ precision_mean, covariance
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pepcore.features import Basis
-from pepcore.gaussian import log_determinant, safe_cholesky, solve_lower
+from pepcore.gaussian import cholesky_inverse, log_determinant, safe_cholesky, solve_lower
 from pepcore.threads import one_blas_thread
 from pepcore.validation import as_real, check_inputs
 
@@ -67,8 +67,7 @@ class Posterior:
 
     def whitened(self):
         """m (M,) and V (M, M): the moments of v, which this book computes with; GPflow's `whiten=True`."""
-        half = solve_lower(self.precision_cholesky, np.eye(len(self.mean), order="F"))
-        return self.mean.copy(), half.T @ half
+        return self.mean.copy(), cholesky_inverse(self.precision_cholesky)
 
     def hensman(self):
         """Mean (M,) and covariance (M, M) of u = L v. Source: hensman2013; :eq:`gp-clothes`."""

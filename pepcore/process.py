@@ -13,7 +13,7 @@ import numpy as np
 from scipy.linalg import blas
 
 from pepcore.features import Basis
-from pepcore.gaussian import inverse_lower, log_determinant, solve_lower
+from pepcore.gaussian import cholesky_inverse, inverse_lower, log_determinant
 from pepcore.posterior import Posterior
 from pepcore.projection import from_precision
 from pepcore.sites import ImproperCavityError
@@ -261,8 +261,7 @@ class Process:
         self.precision[:], self.shift[:] = turn.T @ self.precision @ turn, self.shift @ turn
         self.W[square] = inverse_lower(L)
         self.mean[used], R = from_precision(self.precision[square], self.shift[used])
-        half = solve_lower(R, np.eye(len(R), order="F"))
-        self.V[square] = half.T @ half
+        self.V[square] = cholesky_inverse(R)
         self.q[:] = (self.W**2).sum(axis=0)
         self.spread[:] = (self.W * (self.V @ self.W)).sum(axis=0)
         self.sharpness[:] = (self.W * (self.precision @ self.W)).sum(axis=0)

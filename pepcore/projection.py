@@ -11,7 +11,7 @@ With K (M, M) the prior covariance of f at the basis vectors and k = k_u(x), the
 import numpy as np
 
 from pepcore.features import Basis
-from pepcore.gaussian import safe_cholesky, solve_lower
+from pepcore.gaussian import cholesky_inverse, safe_cholesky, solve_lower
 from pepcore.posterior import Posterior
 
 
@@ -36,8 +36,7 @@ def natural_parameters(K, tau, nu, P=None):
     precision = P.T @ (P * np.asarray(tau)[:, None])
     m, R = from_precision(L.T @ precision @ L, L.T @ (P.T @ nu))
     alpha = solve_lower(L, m, transposed=True)
-    half = solve_lower(R, np.eye(len(R), order="F"))
-    half = solve_lower(L, np.array(np.eye(len(R)) - half.T @ half, order="F"), transposed=True)
+    half = solve_lower(L, np.array(np.eye(len(R)) - cholesky_inverse(R), order="F"), transposed=True)
     return alpha, -solve_lower(L, np.array(half.T, order="F"), transposed=True)
 
 

@@ -22,6 +22,14 @@ def test_natural_and_moment_parameters_are_each_others_inverse(seed, size):
     np.testing.assert_allclose(back[1], covariance, rtol=1e-8, atol=1e-9)
 
 
+def test_products_and_inverses_from_triangular_factors():
+    L = np.linalg.cholesky(random_covariance(np.random.default_rng(3), 7))
+    before = L.copy()
+    np.testing.assert_allclose(gaussian.gram_lower(L), L.T @ L, rtol=1e-12)
+    np.testing.assert_allclose(gaussian.cholesky_inverse(L) @ L @ L.T, np.eye(7), atol=1e-9)
+    np.testing.assert_array_equal(L, before)
+
+
 def test_log_normaliser_is_the_integral_it_claims_to_be():
     eta, precision = np.array([0.7, -0.4]), np.array([[1.5, 0.4], [0.4, 0.9]])
 
