@@ -6,6 +6,7 @@
 
 import importlib
 import math
+import re
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -71,9 +72,13 @@ class Claim:
             return self.open or self.untestable or "not computed yet"
         number = self.shown.format(self.ours)
         if self.interval:
-            low, high = (self.shown.format(end) for end in self.interval)
-            number += f" (95 % interval {low} to {high})"
+            number += f" (95 % interval {self.bare(self.interval)})"
         return number
+
+    def bare(self, interval):
+        """An interval in words, its ends written as our number is, without what stands around that."""
+        form = re.search(r"\{[^}]*\}", self.shown).group()
+        return " to ".join(map(form.format, interval))
 
 
 def ledger(file=FILE):

@@ -19,6 +19,15 @@ def results(study_id):
     return runner.results(study_id)
 
 
+def _by_split(study_id):
+    return results(study_id).set_index(["data", "split"])
+
+
+def _per_cent(holds):
+    """Of the runs of all splits, which come in equal numbers, those for which something holds, with an interval."""
+    return significance.of_means([100.0 * holds.groupby(level=["data", "split"]).mean()])
+
+
 def parametrisations(trials=20, N=15, budget=6):
     """The largest difference between (α, C) and the same from (a, Λ, P), and back, after random visits and removals."""
     differences = []
@@ -53,13 +62,14 @@ def order_after_one_sweep():
 
 def steady_after(sweep, metric):
     """In how many per cent of the runs the metric is within two per cent (error) or 0.02 nats (NLL) of its last value."""
-    return csa_sweeps.steady(results("csa_sweeps"), metric, sweep)
+    runs = _by_split("csa_sweeps")
+    return _per_cent(csa_sweeps.is_steady(runs, metric, sweep))
 
 
 def nystrom_negative():
     """Test rows with a negative Nyström variance, in per cent, over all runs with at most 50 basis vectors."""
-    runs = results("csa_nystrom")
-    return float(runs.loc[runs["M"] <= 50, "negative"].mean())
+    runs = _by_split("csa_nystrom")
+    return significance.of_means([runs.loc[runs["M"] <= 50, "negative"].groupby(level=["data", "split"]).mean()])
 
 
 def lowest_sparse_variance():
@@ -69,7 +79,7 @@ def lowest_sparse_variance():
 
 def nystrom_better():
     """In how many per cent of the runs, of those with fewer basis vectors than data, Nyström has the smaller error."""
-    return csa_nystrom.better_mean(results("csa_nystrom"))
+    return _per_cent(csa_nystrom.is_better(_by_split("csa_nystrom")))
 
 
 def regression_distance(rho):

@@ -47,8 +47,13 @@ def compute(data, split, M):
 
 def better_mean(results):
     """Percentage of runs with fewer basis vectors than data in which the Nyström mean has the smaller error."""
+    return 100 * float(is_better(results).mean())
+
+
+def is_better(results):
+    """One bool for each run with fewer basis vectors than data: whether the Nyström mean has the smaller error."""
     sparse = results[results["M"] < ROWS]
-    return 100 * float((sparse["smse_nystrom"] < sparse["smse_sparse_ep"]).mean())
+    return sparse["smse_nystrom"] < sparse["smse_sparse_ep"]
 
 
 def curves(results, column):

@@ -54,9 +54,14 @@ def steady(results, metric="error", sweep=2):
 
     An error is compared relative to its last value, a negative log likelihood in nats, whose zero means nothing.
     """
+    return 100 * float(is_steady(results, metric, sweep).mean())
+
+
+def is_steady(results, metric, sweep):
+    """One bool for each run: what `steady` counts."""
     last = results[f"{metric}_{SWEEPS}"]
     distance = (results[f"{metric}_{sweep}"] - last).abs() / (last if metric == "error" else 1.0)
-    return 100 * float((distance <= STEADY).mean())
+    return distance <= STEADY
 
 
 def table(results):

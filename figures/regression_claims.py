@@ -26,6 +26,15 @@ def results(study_id):
     return runner.results(study_id)
 
 
+def _columns(table):
+    return [table[name] for name in table]
+
+
+def _at_smallest(names, values):
+    """The name of the smallest of as many values, floats or arrays."""
+    return np.asarray(names)[np.argmin(values, axis=0)]
+
+
 # The toy study: bui_fig3 ----------------------------------------------------------------------------------------------
 
 def toy_powers_that_reach_the_full_gp(metric, M, within):
@@ -43,8 +52,8 @@ def toy_overestimation(alpha):
 
 
 def toy_largest_overestimation(alpha):
-    """The most that the mean log evidence lies above the full GP's at an intermediate M, in nats."""
-    return float(toy_overestimation(alpha)[list(INTERMEDIATE)].mean().max())
+    """The most that the mean log evidence lies above the full GP's at an intermediate M, in nats, with its interval."""
+    return significance.of_means(_columns(toy_overestimation(alpha)[list(INTERMEDIATE)]), lambda *means: np.max(means, axis=0))
 
 
 def toy_left_the_start(alpha):
@@ -55,7 +64,8 @@ def toy_left_the_start(alpha):
 def toy_overestimation_at_the_end(alpha):
     """The over-estimation at M = N as a share of the largest one at an intermediate M, in per cent.
 
-    Of the data sets on which the search at M = N has left its start; on the others no sparse method has been fitted.
+    Of the data sets on which the search at M = N has left its start; on the others no sparse method has been fitted. They
+    are too few for an interval.
     """
     over = toy_overestimation(alpha)
     mean = over[over[bui_fig3.TRAIN].abs() > MOVED].mean()
@@ -68,8 +78,10 @@ def toy_sets_overestimated(alpha, M):
 
 
 def toy_best_power(metric):
-    """The power whose loss is smallest in the mean over data sets and M."""
-    return float(bui_fig3.curves(results("bui_fig3"), metric).mean().idxmin())
+    """The power whose loss is smallest in the mean over data sets and M, with its interval."""
+    toy = results("bui_fig3")
+    losses = toy[toy["method"] == "sparse"].pivot_table(index="data", columns="alpha", values=metric, aggfunc="mean")
+    return significance.of_means(_columns(losses), lambda *means: _at_smallest(losses.columns, means))
 
 
 # Learning hyper-parameters of the full GP: bui_fig8 ---------------------------------------------------------------------
@@ -81,38 +93,42 @@ def full_gp(N):
 
 
 def learnt_over_true_smse():
-    """How much larger the SMSE is with learnt than with true hyper-parameters, mean over data sets, in per cent."""
+    """How much larger the SMSE is with learnt than with true hyper-parameters, in per cent, mean over data sets."""
     table = full_gp(500)
-    return 100 * float((table["smse_learnt"] / table["smse_true"]).mean() - 1)
+    return significance.of_means([table["smse_learnt"] / table["smse_true"]], lambda mean: 100 * (mean - 1))
 
 
 def learnt_minus_true_smll():
     """How much larger the SMLL is with learnt than with true hyper-parameters, mean over data sets, in nats."""
     table = full_gp(500)
-    return float((table["smll_learnt"] - table["smll_true"]).mean())
+    return significance.of_means([table["smll_learnt"] - table["smll_true"]])
 
 
 def evidence_gain_of_learning():
     """Log evidence with learnt minus that with true hyper-parameters, mean over data sets, in nats."""
     table = full_gp(500)
-    return float((table["nlml_true"] - table["nlml_learnt"]).mean())
+    return significance.of_means([table["nlml_true"] - table["nlml_learnt"]])
 
 
-def smse_over_training(N, hyper="learnt"):
-    """SMSE on the test half over that on the training half, mean over data sets."""
+def _smse_over_training(N, hyper):
     table = full_gp(N)
-    return float((table[f"smse_{hyper}"] / table[f"smse_train_{hyper}"]).mean())
+    return table[f"smse_{hyper}"] / table[f"smse_train_{hyper}"]
+
+
+def smse_over_training(N):
+    """SMSE on the test half over that on the training half, mean over data sets."""
+    return significance.of_means([_smse_over_training(N, "learnt")])
 
 
 def smse_over_training_against_true(N):
     """`smse_over_training` with learnt hyper-parameters over the same with true ones, which cannot overfit."""
-    return smse_over_training(N) / smse_over_training(N, "true")
+    return significance.of_means([_smse_over_training(N, hyper) for hyper in ("learnt", "true")], np.divide)
 
 
 def smll_above_training(N):
     """SMLL on the test half minus that on the training half, mean over data sets, in nats."""
     table = full_gp(N)
-    return float((table["smll_learnt"] - table["smll_train_learnt"]).mean())
+    return significance.of_means([table["smll_learnt"] - table["smll_train_learnt"]])
 
 
 # Real data: uci_regression ----------------------------------------------------------------------------------------------
@@ -146,9 +162,16 @@ def ranks(metric):
     return significance.average_ranks(losses(metric))
 
 
+@cache
+def rank_sums(metric):
+    """For every (data, split) the sums over M of the powers' ranks, and how many M there are: a list of columns."""
+    blocks = losses(metric).rank(axis=1).groupby(level=["data", "split"])
+    return [*_columns(blocks.sum()), blocks.size()]
+
+
 def best_rank(metric):
-    """The power with the best average rank."""
-    return min(ranks(metric), key=lambda alpha: ranks(metric)[alpha].value)
+    """The power with the best average rank, with its interval over splits."""
+    return significance.of_means(rank_sums(metric), lambda *sums: _at_smallest(uci_regression.ALPHAS, sums[:-1]))
 
 
 def extremes_among_worst(metric):
@@ -158,8 +181,9 @@ def extremes_among_worst(metric):
 
 
 def rank_behind_the_best(metric, alpha):
-    """By how much the average rank of `alpha` is worse than the best."""
-    return ranks(metric)[alpha].value - ranks(metric)[best_rank(metric)].value
+    """By how much the average rank of `alpha` is worse than the best, with its interval over splits."""
+    place = uci_regression.ALPHAS.index(alpha)
+    return significance.of_means(rank_sums(metric), lambda *sums: (sums[place] - np.min(sums[:-1], axis=0)) / sums[-1])
 
 
 def sets_won(metric, first, second, by=0.0):

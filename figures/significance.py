@@ -58,13 +58,28 @@ def average_ranks(wide):
     return {column: _estimate(ranks[column].mean(), _resampled(blocks[column].sum()).sum(axis=1) / runs) for column in wide}
 
 
+def of_means(columns, statistic=lambda mean: mean):
+    """A function of the means of some columns, with a bootstrap interval.
+
+    Parameters
+    ----------
+    columns : list of Series with one index
+        If that has the levels data and split, the splits of each data set are drawn anew, else the rows.
+    statistic : function of as many means, floats or arrays of them
+
+    Returns
+    -------
+    Estimate
+    """
+    return _estimate(statistic(*(column.mean() for column in columns)),
+                     statistic(*(_resampled(column).mean(axis=1) for column in columns)))
+
+
 def _resampled(values):
-    """`values`, indexed by data and split, with the splits of each data set drawn anew: (repetitions, draws)."""
+    """`values` with the splits of each data set, or the rows if there are no splits, drawn anew: (repetitions, draws)."""
     rng = np.random.default_rng(0)      # the same draws for every column: numerator and denominator fit together
-    parts = []
-    for _, part in values.groupby(level="data"):
-        parts.append(part.to_numpy()[rng.integers(len(part), size=(REPETITIONS, len(part)))])
-    return np.concatenate(parts, axis=1)
+    groups = [part for _, part in values.groupby(level="data")] if "split" in values.index.names else [values]
+    return np.concatenate([part.to_numpy()[rng.integers(len(part), size=(REPETITIONS, len(part)))] for part in groups], axis=1)
 
 
 def _estimate(value, repeated):

@@ -35,6 +35,26 @@ def test_interval_is_wider_when_all_sizes_of_a_split_agree():
     assert (high - low) / 2 > 2 * naive
 
 
+def test_interval_of_a_mean_is_the_usual_one():
+    values = pd.Series(np.random.default_rng(2).normal(3, 2, size=400))
+    value, low, high = significance.of_means([values])
+    assert value == values.mean()
+    np.testing.assert_allclose([low, high], value + 1.96 * values.sem() * np.array([-1, 1]), atol=0.02)
+
+
+def test_interval_of_a_ratio_draws_both_means_together():
+    """Two columns that are proportional have a ratio without any spread."""
+    values = pd.Series(np.random.default_rng(2).uniform(1, 2, size=30))
+    assert significance.of_means([3 * values, values], np.divide) == pytest.approx((3, 3, 3))
+
+
+def test_splits_are_drawn_within_their_data_set():
+    """So a difference between sets adds nothing to the interval."""
+    index = pd.MultiIndex.from_product([("a", "b"), range(20)], names=["data", "split"])
+    values = pd.Series(np.repeat([0.0, 100.0], 20), index=index)
+    assert significance.of_means([values]) == (50, 50, 50)
+
+
 def test_average_ranks():
     ranks = significance.average_ranks(table(lambda rng, n: np.where(np.arange(n) % 4 == 0, -1.0, 1.0)))
     assert ranks[0.0].value == 1.25 and ranks[1.0].value == 1.75
