@@ -52,14 +52,18 @@ class Problem(NamedTuple):
         return wrong, wrong, float(log_p.mean())
 
 
-def problem(data, split, rows=None, ard=False):
-    """The `Problem` of a data set, of at most `rows` training rows; `ard`: each input has lengthscales of its own to learn."""
+def problem(data, split, rows=None, ard=False, numbered=False):
+    """The `Problem` of a data set, of at most `rows` training rows.
+
+    `ard`: each input has lengthscales of its own to learn. `numbered`: a row's number in the data set is its first input.
+    """
     dataset = datasets.load(data)
+    inputs = np.column_stack([np.arange(len(dataset.X)), dataset.X]) if numbered else dataset.X
     order = np.concatenate(datasets.splits(dataset)[split])
     train, test = (np.sort(part) for part in np.split(order, [round(TRAINED * len(order))]))
     if rows is not None and len(train) > rows:
         train = np.sort(np.random.default_rng(split).permutation(train)[:rows])
-    X, X_test = datasets.standardise(dataset.X[train], dataset.X[test])
+    X, X_test = datasets.standardise(inputs[train], inputs[test])
     y, y_test = dataset.y[train], dataset.y[test]
     if dataset.task == "binary":
         y, y_test = (np.where(part == y.max(), 1.0, -1.0) for part in (y, y_test))
