@@ -1,9 +1,11 @@
-"""Why are the errors on magic a fifth lower in salimbeni2018? Three guesses, each tried on the runs of our tables.
+"""Why are the errors on magic a fifth lower in salimbeni2018? Four guesses, each tried on the runs of our tables.
 
 * numbered: the paper's tables 5 and 6 count one input more than each set has, and the rows of magic are sorted by class. Was the
   row's number among the inputs?
 * each its own: a lengthscale for each input.
 * twice as long: 20 000 steps, as in the paper.
+* easy split: other rows for the test; of the first eight splits the one on which a support vector machine errs least (10.9 %,
+  against 12.1 on the first; `SVC(C=10)` of scikit-learn on the standardised inputs).
 
 A guess holds if it brings our error from 13 % to the paper's 10.5, or most of the way; that was written before the runs.
 """
@@ -12,9 +14,9 @@ from figures import salimbeni_tables
 from figures.salimbeni_problems import problem
 from pepcore import datasets
 
-DATA, SPLIT = "magic", 0
+DATA, SPLIT, EASY = "magic", 0, 3
 RUNS = (("numbered", "CoupledNat_400"), ("numbered", "OrthNat"), ("each its own", "CoupledNat_400"),
-        ("twice as long", "CoupledNat_400"))
+        ("twice as long", "CoupledNat_400"), ("easy split", "CoupledNat_400"))
 OUTPUTS = salimbeni_tables.OUTPUTS
 
 
@@ -29,6 +31,6 @@ def prepare():
 
 def compute(guess, method, steps=salimbeni_tables.STEPS):
     """One run, as `salimbeni_tables.compute`; `steps` are those before any doubling."""
-    task = problem(DATA, SPLIT, ard=guess == "each its own", numbered=guess == "numbered")
+    task = problem(DATA, EASY if guess == "easy split" else SPLIT, ard=guess == "each its own", numbered=guess == "numbered")
     steps *= 2 if guess == "twice as long" else 1
     return salimbeni_tables.run(task, *salimbeni_tables.METHODS[method], SPLIT, steps)
