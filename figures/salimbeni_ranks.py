@@ -1,6 +1,7 @@
 """Tables 3 to 6 of salimbeni2018 beside our own runs: who is best on how many of the sets that both have."""
 
 from functools import cache
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -67,6 +68,12 @@ def no_worse(metric="error", cells=None):
     cells = ours("regression", metric) if cells is None else cells
     sign = 1 if metric == "log_likelihood" else -1
     return float(np.mean([sign * cells[one] >= sign * cells[other] for one, other in SAME_BETA.items()]))
+
+
+def exchanged(one, other):
+    """How many pairs of methods stand in another order in `one` (methods,) than in `other`; a tie is no order."""
+    pairs = combinations(one.index, 2)
+    return sum(bool((one[first] - one[second]) * (other[first] - other[second]) < 0) for first, second in pairs)
 
 
 def excess(cells, metric):

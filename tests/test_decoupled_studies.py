@@ -47,6 +47,13 @@ def test_inputs_share_a_lengthscale_unless_each_is_to_have_its_own():
     np.testing.assert_array_equal(shared(X), own(X))
 
 
+def test_the_number_of_a_row_is_one_input_more():
+    plain, numbered = (salimbeni_problems.problem("magic", 0, numbered=numbered) for numbered in (False, True))
+    np.testing.assert_array_equal(numbered.X[:, 1:], plain.X)
+    first = numbered.X[:, 0]
+    assert np.all(np.diff(first) > 0) and np.corrcoef(first, plain.y)[0, 1] < -0.8  # the rows are sorted by class
+
+
 def test_the_study_of_lengthscales_differs_from_the_tables_in_them_only(monkeypatch):
     tasks, calls = [], []
     monkeypatch.setattr(salimbeni_ard, "problem", lambda *args, **options: tasks.append((args, options)) or "each")
@@ -218,6 +225,13 @@ def test_of_two_statements_about_ranks_none_to_two_hold(metric, orders, expected
         results = cells(task, **orders)
         monkeypatch.setattr(salimbeni_ranks.runner, "results", {"salimbeni_tables": results}.get)
         assert salimbeni_ranks.best_and_worst(task, metric) == expected
+
+
+def test_pairs_in_another_order():
+    one = pd.Series({"a": 1.0, "b": 2.0, "c": 3.0, "d": 3.0})
+    assert salimbeni_ranks.exchanged(one, one) == 0
+    assert salimbeni_ranks.exchanged(one, -one) == 5  # all but the tie
+    assert salimbeni_ranks.exchanged(one, pd.Series({"b": 1.0, "a": 2.0, "c": 3.0, "d": 4.0})) == 1
 
 
 def test_sets_count_when_every_method_has_been_run_on_them():
