@@ -4,10 +4,10 @@
   row's number among the inputs?
 * each its own: a lengthscale for each input.
 * twice as long: 20 000 steps, as in the paper.
-* easy split: other rows for the test; of the first eight splits the one on which a support vector machine errs least (10.9 %,
-  against 12.1 on the first; `SVC(C=10)` of scikit-learn on the standardised inputs).
+* easy split: other rows for the test; of eight splits the one on which a support vector machine errs least, see `magic_splits`.
 
-A guess holds if it brings our error from 13 % to the paper's 10.5, or most of the way; that was written before the runs.
+A guess holds if it brings our error from 13 % to the paper's 10.5, or most of the way; that was written
+before the runs.
 """
 
 from figures import salimbeni_tables

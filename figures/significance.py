@@ -36,9 +36,8 @@ def win_percentage(wide, first, second):
     Estimate, in per cent; a tie counts half
     """
     won = (wide[first] < wide[second]) + 0.5 * (wide[first] == wide[second])
-    counts = won.groupby(level=["data", "split"]).agg(["sum", "count"])
-    wins, runs = _resampled(counts["sum"]), _resampled(counts["count"])
-    return _estimate(100 * won.mean(), 100 * wins.sum(axis=1) / runs.sum(axis=1))
+    blocks = won.groupby(level=["data", "split"])
+    return of_means([blocks.sum(), blocks.size()], lambda wins, runs: 100 * wins / runs)
 
 
 def average_ranks(wide):
@@ -52,10 +51,8 @@ def average_ranks(wide):
     -------
     dict of column -> Estimate
     """
-    ranks = wide.rank(axis=1)
-    blocks = ranks.groupby(level=["data", "split"])
-    runs = _resampled(blocks.size()).sum(axis=1)
-    return {column: _estimate(ranks[column].mean(), _resampled(blocks[column].sum()).sum(axis=1) / runs) for column in wide}
+    blocks = wide.rank(axis=1).groupby(level=["data", "split"])
+    return {column: of_means([blocks[column].sum(), blocks.size()], np.divide) for column in wide}
 
 
 def of_means(columns, statistic=lambda mean: mean):

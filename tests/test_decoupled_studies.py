@@ -7,9 +7,11 @@ import pytest
 
 from figures import (
     runner,
+    magic_splits,
     salimbeni_ard,
     salimbeni_fig2,
     salimbeni_landscape,
+    salimbeni_magic,
     salimbeni_problems,
     salimbeni_ranks,
     salimbeni_tables,
@@ -45,6 +47,12 @@ def test_inputs_share_a_lengthscale_unless_each_is_to_have_its_own():
     assert [np.shape(part.lengthscales) for part in (*shared.parts, *own.parts)] == [(), (), (8,), (8,)]
     X = np.random.default_rng(0).normal(size=(5, 8))
     np.testing.assert_array_equal(shared(X), own(X))
+
+
+def test_the_easy_split_of_magic_is_that_on_which_the_support_vector_machine_errs_least():
+    errors = runner.results("magic_splits").set_index("split")["error_rate"]
+    assert errors.idxmin() == salimbeni_magic.EASY
+    assert magic_splits.compute(salimbeni_magic.EASY)["error_rate"] == pytest.approx(errors.min(), abs=2 / 1902)
 
 
 def test_the_number_of_a_row_is_one_input_more():
@@ -121,7 +129,8 @@ def test_the_head_start_is_that_of_the_worst_pair(monkeypatch):
     assert salimbeni_fig2.head_start() == 0
 
 
-@pytest.mark.parametrize("name", ["salimbeni_fig2", "salimbeni_fig2_long", "salimbeni_landscape", "salimbeni_ard"])
+@pytest.mark.parametrize("name", ["salimbeni_fig2", "salimbeni_fig2_long", "salimbeni_landscape", "salimbeni_ard",
+                                  "salimbeni_magic", "magic_splits"])
 def test_studies_are_complete(name):
     study = runner.load(name)
     assert not hasattr(study.module, "UNFINISHED")

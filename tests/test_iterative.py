@@ -1,6 +1,5 @@
 """Sparse Power EP by iteration, against closed forms, dense EP, other software and direct optimisation."""
 
-
 import numpy as np
 import pytest
 from conftest import reference
