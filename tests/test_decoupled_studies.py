@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 from figures import (
-    runner,
     magic_splits,
+    runner,
     salimbeni_ard,
     salimbeni_fig2,
     salimbeni_landscape,
