@@ -12,6 +12,7 @@ from figures import bui_fig3, runner, significance, uci_regression
 from pepcore.registry import registry
 
 VFE, EP = 0.0, 1.0
+ADVICE = {"smse": 0.5, "smll": EP}      # of the paper, for each loss
 INTERMEDIATE = (20, 50, 100, 200)       # sizes M of the toy study that are neither tiny nor all the data
 MOVED = 0.05                            # nats from the full GP's evidence that tell a search which has left Z = X
 
@@ -140,7 +141,7 @@ def losses(metric):
 
 
 def wins(metric, first, second):
-    """How often power `first` has the smaller loss, in per cent of all runs, with its interval over splits."""
+    """How often power `first` has the smaller loss, in per cent of the runs of a set, mean over sets, with its interval."""
     return significance.win_percentage(losses(metric), first, second)
 
 
@@ -148,6 +149,11 @@ def powers_beaten(metric, alpha, leave_out=()):
     """Number of other powers, but for those left out, against which `alpha` wins more than half of all runs."""
     others = [other for other in uci_regression.ALPHAS if other != alpha and other not in leave_out]
     return float(sum(wins(metric, alpha, other).value > 50 for other in others))
+
+
+def advised_powers_that_beat_all():
+    """How many of two wins against every other power in more than half of the runs: 0.5 in SMSE, EP in SMLL."""
+    return float(sum(powers_beaten(metric, alpha) == len(uci_regression.ALPHAS) - 1 for metric, alpha in ADVICE.items()))
 
 
 def steps_up(metric):
@@ -163,15 +169,19 @@ def ranks(metric):
 
 
 @cache
-def rank_sums(metric):
-    """For every (data, split) the sums over M of the powers' ranks, and how many M there are: a list of columns."""
-    blocks = losses(metric).rank(axis=1).groupby(level=["data", "split"])
-    return [*_columns(blocks.sum()), blocks.size()]
+def ranks_of_splits(metric):
+    """For every (data, split) the mean over M of the powers' ranks, each set with one vote: a list of columns."""
+    return [significance.one_vote(column) for column in _columns(losses(metric).rank(axis=1))]
 
 
 def best_rank(metric):
     """The power with the best average rank, with its interval over splits."""
-    return significance.of_means(rank_sums(metric), lambda *sums: _at_smallest(uci_regression.ALPHAS, sums[:-1]))
+    return significance.of_means(ranks_of_splits(metric), lambda *means: _at_smallest(uci_regression.ALPHAS, means))
+
+
+def losses_in_which_an_intermediate_power_ranks_best():
+    """In how many of the two losses the best average rank is neither VFE's nor EP's."""
+    return float(sum(best_rank(metric).value not in (VFE, EP) for metric in uci_regression.METRICS))
 
 
 def extremes_among_worst(metric):
@@ -183,7 +193,7 @@ def extremes_among_worst(metric):
 def rank_behind_the_best(metric, alpha):
     """By how much the average rank of `alpha` is worse than the best, with its interval over splits."""
     place = uci_regression.ALPHAS.index(alpha)
-    return significance.of_means(rank_sums(metric), lambda *sums: (sums[place] - np.min(sums[:-1], axis=0)) / sums[-1])
+    return significance.of_means(ranks_of_splits(metric), lambda *means: means[place] - np.min(means, axis=0))
 
 
 def sets_won(metric, first, second, by=0.0):
@@ -195,17 +205,20 @@ def sets_won(metric, first, second, by=0.0):
     return float((mean[first] * (1 + by) < mean[second]).sum())
 
 
-def typical_win_over_typical_loss(metric, first, second):
-    """The median difference where `first` wins over the median of those where it loses, in the units of the metric."""
-    losses = uci_regression.table(results("uci_regression"), metric)
-    difference = losses[second] - losses[first]
-    return float(difference[difference > 0].median() / -difference[difference < 0].median())
+def win_over_loss(metric, first, second, summary="median"):
+    """The median, mean or largest ("max") margin by which `first` wins over that by which it loses, in the metric's units."""
+    margin = losses(metric)[second] - losses(metric)[first]
+    return float(margin[margin > 0].agg(summary) / -margin[margin < 0].agg("min" if summary == "max" else summary))
+
+
+def summaries_that_favour(metric, first, second):
+    """By how many of median, mean and largest margin the wins of `first` over `second` are larger than its losses."""
+    return float(sum(win_over_loss(metric, first, second, summary) > 1 for summary in ("median", "mean", "max")))
 
 
 def largest_loss_over_largest_win(metric, first, second):
     """The largest margin by which `first` loses over the largest by which it wins."""
-    margin = losses(metric)[second] - losses(metric)[first]
-    return float(-margin.min() / margin.max())
+    return 1 / win_over_loss(metric, first, second, "max")
 
 
 def curves_that_fall_with_M(metric):

@@ -29,15 +29,14 @@ def win_percentage(wide, first, second):
     Parameters
     ----------
     wide : DataFrame with the index levels data, split and M, and one column of losses per method
-        The splits of each data set are drawn anew, with all their M together, since those share test rows.
+        Each data set has one vote, however many rows it has, see `one_vote`.
 
     Returns
     -------
     Estimate, in per cent; a tie counts half
     """
     won = (wide[first] < wide[second]) + 0.5 * (wide[first] == wide[second])
-    blocks = won.groupby(level=["data", "split"])
-    return of_means([blocks.sum(), blocks.size()], lambda wins, runs: 100 * wins / runs)
+    return of_means([100.0 * one_vote(won)])
 
 
 def average_ranks(wide):
@@ -51,8 +50,26 @@ def average_ranks(wide):
     -------
     dict of column -> Estimate
     """
-    blocks = wide.rank(axis=1).groupby(level=["data", "split"])
-    return {column: of_means([blocks[column].sum(), blocks.size()], np.divide) for column in wide}
+    ranks = wide.rank(axis=1)
+    return {column: of_means([one_vote(ranks[column])]) for column in wide}
+
+
+def one_vote(values):
+    """The mean of each split over its M, scaled so that in a plain mean over all splits each data set has one vote.
+
+    Parameters
+    ----------
+    values : Series with the index levels data, split and M
+        All M of a split are taken together, since they share test rows.
+
+    Returns
+    -------
+    Series with the levels data and split, as `of_means` takes it
+    """
+    means = values.groupby(level=["data", "split"]).mean()
+    splits = means.groupby(level="data").transform("size")
+    weights = splits.mean() / splits                   # exactly 1 where all sets have as many splits
+    return means * weights / weights.mean()
 
 
 def of_means(columns, statistic=lambda mean: mean):

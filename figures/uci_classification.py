@@ -80,10 +80,13 @@ def six_sets(results, label="true"):
 def share(wide, first, second):
     """How often `first` has the smaller loss, in per cent of the rows that are not tied, with its interval over splits.
 
-    None where all rows are tied.
+    None where all rows are tied. The sets have as many rows each, but not as many untied ones: a row is a vote.
     """
     untied = wide[wide[first] != wide[second]]
-    return significance.win_percentage(untied, first, second) if len(untied) else None
+    if untied.empty:
+        return None
+    won = (untied[first] < untied[second]).groupby(level=["data", "split"])
+    return significance.of_means([won.sum(), won.size()], lambda wins, rows: 100 * wins / rows)
 
 
 def draw_pairs(fig, results, highlight=None):

@@ -75,15 +75,14 @@ def table(results, metric):
 
 
 def wins(results, metric, first, second):
-    """Percentage of (data, split, M) in which power `first` has the smaller loss than `second`."""
+    """Percentage of (split, M) in which power `first` has the smaller loss than `second`, in the mean over data sets."""
     wide = table(results, metric)
-    return 100 * float((wide[first] < wide[second]).mean())
+    return 100 * float((wide[first] < wide[second]).groupby(level="data").mean().mean())
 
 
 def ranks(results, metric):
-    """Average rank of every power, 1 the best, over all (data, split, M)."""
-    wide = table(results, metric)
-    return pd.Series(metrics.average_ranks(wide.to_numpy()), index=wide.columns)
+    """Average rank of every power over all (split, M), 1 the best, in the mean over data sets."""
+    return table(results, metric).rank(axis=1).groupby(level="data").mean().mean()
 
 
 def regret(results, metric):

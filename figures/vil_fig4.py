@@ -111,13 +111,6 @@ def head_start(results):
     return times
 
 
-def gaps(results, M):
-    """log E[p] less E[log p] in the end, mean over splits, of each method: a dict."""
-    last, part = CHECKPOINTS[-1], results[results["M"] == M]
-    gap = -part[f"nll_{last}"] - part[f"expected_{last}"]
-    return gap.groupby(part["method"]).mean().to_dict()
-
-
 def mean_curve(part, metric):
     """Mean over splits of seconds and loss at each checkpoint."""
     return tuple(np.mean(values, axis=0) for values in zip(*(curve(row, metric) for row in part.to_dict("records"))))

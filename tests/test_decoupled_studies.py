@@ -266,3 +266,14 @@ def test_the_orthogonal_basis_is_compared_with_the_coupled_one_of_the_same_beta(
     table.loc["bike", "Orth"] = 1.1
     assert salimbeni_ranks.no_worse(cells=table) == pytest.approx(13 / 14)
     assert salimbeni_ranks.no_worse("log_likelihood", cells=-table) == pytest.approx(13 / 14)
+
+
+def test_summaries_over_the_sets_compare_means_medians_and_ranks(monkeypatch):
+    made_up = cells("regression", Orth=1.0, OrthNat=1.0, Coupled_300=2.0, CoupledNat_300=2.0)
+    cut = {metric: salimbeni_ranks.ours("regression", metric, made_up) for metric in ("error", "log_likelihood")}
+    monkeypatch.setattr(salimbeni_ranks, "ours", lambda task, metric: cut[metric])
+    assert salimbeni_ranks.better_in_summary() == 12
+    cut["log_likelihood"].loc["bike", "Orth"] = -100.0  # spoils the mean, not median or rank
+    assert salimbeni_ranks.better_in_summary() == 11
+    cut["error"]["OrthNat"] = cut["error"]["CoupledNat_300"]  # a tie is no win
+    assert salimbeni_ranks.better_in_summary() == 8

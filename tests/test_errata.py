@@ -126,6 +126,7 @@ def test_bui_2(surrogate):
     W, y, Sigma, K, m, S = (surrogate[key] for key in ("W", "y", "Sigma", "K", "m", "S"))
     K_inverse, S_inverse = np.linalg.inv(K), np.linalg.inv(S)
     data, information = np.linalg.solve(Sigma, y), W.T @ np.linalg.solve(Sigma, W)
+    assert differ(W @ data, S_inverse @ m)  # the natural parameter of eq. (147)
     assert differ(W @ data, m)
     assert agree(W.T @ data, S_inverse @ m)
     assert differ(information, K_inverse - S_inverse)
@@ -192,6 +193,19 @@ def test_bui_7():
     printed = {222, 468}
     assert set(np.unique(data.y, return_counts=True)[1]) == {307, 383} != printed
     assert set(np.unique(data.X[:, 0], return_counts=True)[1]) == printed
+
+
+def test_bui_10():
+    """Tables 1 and 2: D counts the columns of the files, and four sets of table 2 are a row short."""
+    from pepcore.registry import registry
+
+    printed = {"boston": 14, "concrete": 9, "energy": 9, "kin8nm": 9, "naval": 18, "yacht": 7, "power": 5, "wine_red": 12,
+               "australian": 15, "breast_cancer": 11, "crabs": 7, "ionosphere": 35, "pima": 9, "sonar": 61}
+    surplus = {name: D - registry[name].D for name, D in printed.items()}
+    assert {name for name, more in surplus.items() if more != 1} == {"naval", "breast_cancer"}
+    assert surplus["naval"] == surplus["breast_cancer"] == 2
+    classes = {"breast_cancer": (239, 443), "ionosphere": (126, 224), "pima": (500, 267), "sonar": (111, 96)}
+    assert all(sum(rows) == registry[name].N - 1 for name, rows in classes.items())
 
 
 def csato_online(y, K_uu, K_uf, k_ff, noise):
@@ -401,6 +415,24 @@ def test_vil_3():
     corrected = np.array([np.prod([phi(i, k) for k in range(2) if k != labels[i]]) for i in range(2)])
     assert agree(corrected, truth)
     assert differ(printed, truth)
+    # eq. (36): the mean of f^k at x given the cavity's mean m of f^k at the rival's pseudo-inputs
+    x, own, rival, m = np.array([0.3]), np.array([-1.0, 0.1]), np.array([0.8, 1.5]), np.array([0.7, -0.4])
+    K = se_kernel(rival, rival)
+    truth = se_kernel(x, rival) @ np.linalg.solve(K, m)
+    assert differ(se_kernel(x, own) @ np.linalg.solve(K, m), truth)
+    assert agree(np.linalg.solve(K, se_kernel(rival, x)).T @ m, truth)
+
+
+def test_vil_4():
+    """On the test data of Satellite VI's E[log p] climbs from first to last, and log E[p] falls from its best."""
+    import pandas as pd
+
+    runs = pd.read_csv(PAGE.parents[1] / "figures" / "results" / "vil_fig4.csv").query("method == 'vi'")
+    checkpoints = sorted(int(name.removeprefix("nll_")) for name in runs if name.startswith("nll_"))
+    log_mean = -runs[[f"nll_{number}" for number in checkpoints]].to_numpy()
+    mean_log = runs[[f"expected_{number}" for number in checkpoints]].to_numpy()
+    assert len(runs) == 9
+    assert np.all(mean_log[:, -1] > mean_log[:, 0]) and np.all(log_mean[:, -1] < log_mean.max(axis=1) - 0.01)
 
 
 # salimbeni2018 --------------------------------------------------------------------------------------------------------
@@ -447,6 +479,10 @@ def test_sal_3(decoupled):
     a_beta = np.linalg.solve(K, m)
     assert differ(np.linalg.solve(K, a_beta), m)
     assert agree(K @ a_beta, m)
+    # the covariance of eq. (26) is that given f_gamma and f_beta
+    joint = np.block([[decoupled["K_g"], decoupled["K_bg"].T], [decoupled["K_bg"], K]])
+    k_x = np.concatenate([decoupled["k_xg"], decoupled["k_xb"]])
+    assert differ(decoupled["k_xx"] - k_x @ np.linalg.solve(joint, k_x), decoupled["variance"])
 
 
 def test_sal_4():
@@ -533,6 +569,27 @@ def test_sal_7():
     assert numbered == {"CoupledNat_400": 0.2, "OrthNat": 0.4}
     (magic,) = (row for row in rows("published/salimbeni2018_table5_accuracy.csv") if row[0] == "magic")
     assert max(map(float, magic[4:])) < 90  # per cent right
+
+
+def test_sal_8():
+    """The likelihoods of table 3 are those of Gaussian predictions whose root mean square errors table 4 has."""
+    errors, likelihoods = published("table4_test_error"), published("table3_test_loglik")
+    errors["Hybrid"], errors["Decoupled"] = errors["Decoupled"], errors["Hybrid"]  # erratum sal-6
+
+    def apart(factor):
+        return np.median([np.abs(likelihoods[name] + 0.5 * np.log(2 * np.pi * (factor * errors[name]) ** 2) + 0.5)
+                          for name in errors])
+
+    assert apart(1) < 0.02 and apart(np.sqrt(np.pi / 2)) > 0.2
+
+
+def test_sal_9():
+    """Table 3 has two pairs, one for each basis, in which the orthogonal one is behind."""
+    likelihoods = published("table3_test_loglik")
+    behind = {name: np.flatnonzero(likelihoods[name] < likelihoods[other])
+              for name, other in (("OrthNat", "CoupledNat_300"), ("Orth", "Coupled_300"))}
+    assert [len(rows) for rows in behind.values()] == [1, 1]
+    assert likelihoods["OrthNat"][behind["OrthNat"][0]] == -0.4479 and likelihoods["Orth"][behind["Orth"][0]] == 0.6967
 
 
 # The page -------------------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from scipy import stats
 from figures import (
     bui_fig3,
     refits,
+    regression_claims,
     regression_drawings,
     reruns,
     runner,
@@ -139,6 +140,44 @@ def test_wins_and_ranks(four_runs):
     assert uci_regression.wins(four_runs, "smse", 0.5, 0.0) == 75
     assert uci_regression.wins(four_runs, "smse", 0.0, 0.5) == 25
     assert uci_regression.ranks(four_runs, "smse").to_dict() == {0.0: 1.75, 0.5: 1.25}
+
+
+def test_wins_and_ranks_give_each_data_set_one_vote(four_runs):
+    other = four_runs.query("split == 3").assign(data="b")      # 0.5 loses the only run of b
+    both = pd.concat([four_runs, other])
+    assert uci_regression.wins(both, "smse", 0.5, 0.0) == (75 + 0) / 2
+    assert uci_regression.ranks(both, "smse").to_dict() == {0.0: (1.75 + 1) / 2, 0.5: (1.25 + 2) / 2}
+
+
+@pytest.fixture
+def measured(monkeypatch):
+    """`regression_claims` on made-up margins of power 0 over 1: wins by 3, 4 and 5, losses by 1, 2 and 30."""
+    rows = [{"data": "a", "split": split, "M": 5, "alpha": alpha, "smse": loss, "smll": loss}
+            for split, margin in enumerate((3, 4, 5, -1, -2, -30)) for alpha, loss in ((0.0, 50.0), (1.0, 50.0 + margin))]
+    monkeypatch.setattr(regression_claims, "results", lambda study: pd.DataFrame(rows))
+    regression_claims.losses.cache_clear()
+    yield regression_claims
+    regression_claims.losses.cache_clear()
+
+
+def test_wins_over_losses_in_three_summaries(measured):
+    assert [measured.win_over_loss("smse", 0.0, 1.0, name) for name in ("median", "mean", "max")] == [2, 4 / 11, 1 / 6]
+    assert measured.summaries_that_favour("smse", 0.0, 1.0) == 1
+    assert measured.summaries_that_favour("smse", 1.0, 0.0) == 2
+    assert measured.largest_loss_over_largest_win("smse", 0.0, 1.0) == 6
+
+
+@pytest.mark.parametrize(("beaten", "expected"), [({}, 2), ({("smse", 0.5): 6}, 1), ({("smse", 0.5): 6, ("smll", 1.0): 0}, 0)])
+def test_the_advice_holds_for_a_loss_if_its_power_beats_all_others(monkeypatch, beaten, expected):
+    monkeypatch.setattr(regression_claims, "powers_beaten", lambda metric, alpha: beaten.get((metric, alpha), 7))
+    assert regression_claims.advised_powers_that_beat_all() == expected
+
+
+@pytest.mark.parametrize(("best", "expected"), [((0.5, 0.8), 2), ((0.0, 0.8), 1), ((0.0, 1.0), 0)])
+def test_intermediate_powers_are_those_between_the_ends(monkeypatch, best, expected):
+    best = dict(zip(uci_regression.METRICS, best))
+    monkeypatch.setattr(regression_claims, "best_rank", lambda metric: significance.Estimate(best[metric], 0, 1))
+    assert regression_claims.losses_in_which_an_intermediate_power_ranks_best() == expected
 
 
 def test_curves_are_means_over_data_sets():

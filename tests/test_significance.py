@@ -55,6 +55,14 @@ def test_splits_are_drawn_within_their_data_set():
     assert significance.of_means([values]) == (50, 50, 50)
 
 
+def test_each_data_set_has_one_vote_however_many_splits_and_sizes_it_has():
+    index = [("a", split, M) for split in range(20) for M in (5, 10, 20)] + [("b", split, 5) for split in range(5)]
+    index = pd.MultiIndex.from_tuples(index, names=["data", "split", "M"])
+    wide = pd.DataFrame({0.0: np.ones(65), 1.0: np.where(index.get_level_values("data") == "a", 2.0, 0.5)}, index=index)
+    assert significance.win_percentage(wide, 0.0, 1.0) == pytest.approx((50, 50, 50))
+    assert significance.average_ranks(wide)[0.0] == pytest.approx((1.5, 1.5, 1.5))
+
+
 def test_average_ranks():
     ranks = significance.average_ranks(table(lambda rng, n: np.where(np.arange(n) % 4 == 0, -1.0, 1.0)))
     assert ranks[0.0].value == 1.25 and ranks[1.0].value == 1.75

@@ -256,6 +256,20 @@ def test_vi_parts_from_what_is_tested_where_one_climbs_and_the_other_falls(monke
     assert villacampa_claims.satellite_apart() == 50
 
 
+def test_sizes_at_which_sep_is_first_are_counted_by_the_median_of_their_splits(monkeypatch):
+    ahead = {(4, 0): 2.0, (4, 1): 0.5, (4, 2): 3.0, (20, 0): 1.5, (100, 0): 0.6, (100, 1): 0.9, (100, 2): 5.0}
+    monkeypatch.setattr(villacampa_claims.runner, "results", lambda study: None)
+    monkeypatch.setattr(vil_fig4, "head_start", lambda results: ahead)
+    assert [villacampa_claims.satellite_head_start(M) for M in vil_fig4.SIZES] == [2.0, 1.5, 0.9]
+    assert villacampa_claims.satellite_sizes_first() == 2
+
+
+def test_the_fastest_has_the_least_mean_time_of_the_four(monkeypatch):
+    assert measured(monkeypatch).fastest("sep") == 3
+    slow = lambda row: {"training_seconds": 1e4} if (row["method"], row["percent"]) == ("sep", 5) else {}
+    assert (measured(monkeypatch, slow).fastest("sep"), measured(monkeypatch, slow).fastest("ep")) == (2, 1)
+
+
 def test_the_speed_is_that_at_the_size_where_it_is_furthest_from_the_claim(monkeypatch):
     slow = lambda row: {"training_seconds": 20 * row["training_seconds"]} if row["method"] == "gfitc" else {}
     ratios = villacampa_cells.published_times()["gfitc"] / villacampa_cells.published_times()["sep"]
