@@ -1,8 +1,10 @@
 """The checkers of chapter "Sparse EP by projection": right answers pass, usual mistakes are named."""
 
 import numpy as np
+import pytest
 from checks import cs
-from conftest import checker_tests
+from conftest import changed, checker_tests
+from exercises import check
 
 from pepcore import datasets
 
@@ -39,6 +41,11 @@ def projected_with(factor):
     return lambda *arguments: project(*arguments, factor=factor)
 
 
+def without_newcomer(alpha, C, K, k, own, q, r):
+    eta = 1 / (1 + r * (own - k @ np.linalg.solve(K, k)))
+    return alpha + q * eta * C @ k, C + r * eta * np.outer(C @ k, C @ k)
+
+
 def lean(P, K, i, sign=1.0):
     r = np.arange(len(K)) != i
     return P[:, r] + sign * np.outer(P[:, i], np.linalg.solve(K[np.ix_(r, r)], K[r, i]))
@@ -64,13 +71,24 @@ RIGHT = {
     "cs-7-nystrom": ([0.0], [5.0], 5.0, 0.1),
     "cs-8-order": farthest_first(),
 }
+ALSO_RIGHT = [
+    ("cs-1-first", [0.36, -0.13, 0.26]),
+    ("cs-2-include", lambda *given: list(include(*given))),
+    ("cs-3-prune", lambda *given: list(forget(*given))),
+    ("cs-4-project", lambda *given: list(project(*given))),
+    ("cs-7-nystrom", [[0.0], [5.0], 5.0, 0.1]),
+]
 WRONG = [
     ("cs-1-first", (np.sqrt(2 / np.pi), -2 / np.pi, 1.0), "blur"),
     ("cs-1-first", (q, q**2, 0.3), "wrong sign"),
     ("cs-1-first", (q, -(q**2), q**2), "not −r"),
-    ("cs-2-include", lambda *given: include(*given, below=0.0), "newcomer acts too"),
-    ("cs-2-include", lambda *given: include(*given, through=False), "not k"),
+    ("cs-1-first", (0.36, -0.13, 0.25), "third number"),
+    ("cs-2-include", lambda *given: include(*given, below=0.0), "last element of g is 1: the newcomer acts too"),
+    ("cs-2-include", lambda *given: include(*given, through=False), "g holds C k above the 1, not k"),
     ("cs-2-include", lambda *given: include(*given, sign=-1.0), "C loses"),
+    ("cs-2-include", changed(include, 1, lambda C: 2 * C), "r g gᵀ"),
+    ("cs-2-include", lambda *given: (np.zeros(5), np.zeros((5, 5))), "by q g and r g gᵀ"),
+    ("cs-2-include", lambda *given: include(*given)[0], "as a tuple"),
     ("cs-2-include", lambda *given: None, "returns nothing"),
     ("cs-3-prune", marginalise, "marginal"),
     ("cs-3-prune", drop, "dropped"),
@@ -78,6 +96,8 @@ WRONG = [
     ("cs-4-project", projected_with(lambda r, h, variance: 1 / (1 + r * variance)), "not the predictive"),
     ("cs-4-project", projected_with(lambda r, h, variance: 1 + r * h), "one over"),
     ("cs-4-project", projected_with(lambda r, h, variance: 1 / (1 - r * h)), "sign in η"),
+    ("cs-4-project", without_newcomer, "ĝ lacks ê"),
+    ("cs-4-project", lambda *given: (np.zeros(4), np.zeros((4, 4))), "ĝ = C k + K⁻¹k"),
     ("cs-5-disguise", (0.3, 0.45, 6.0), "against each other"),
     ("cs-5-disguise", (0.7, 0.25, 6.0), "not ρ"),
     ("cs-5-disguise", (0.7, 0.45, 1 / 6), "ratio round"),
@@ -92,6 +112,11 @@ WRONG = [
 
 
 test_right_answer_passes, test_usual_mistake_is_named = checker_tests(RIGHT, WRONG)
+
+
+@pytest.mark.parametrize(("name", "answer"), ALSO_RIGHT)
+def test_also_right(name, answer, capsys):
+    assert check(name, answer), capsys.readouterr().out
 
 
 def test_the_process_of_the_checks_is_a_proper_one():

@@ -44,6 +44,10 @@ RIGHT = {
     "ep-5-step": longest,
     "ep-6-alike": alike,
 }
+ALSO_RIGHT = [
+    ("ep-2-step", lambda *given: np.array(moments(*given))),
+    ("ep-2-step", lambda *given: list(moments(*given))),
+]
 WRONG = [
     ("ep-1-mixture", (-1.0, 2.365), "taller hump"),
     ("ep-1-mixture", (0.5, 2.365), "0.7 and 0.3"),
@@ -52,6 +56,8 @@ WRONG = [
     ("ep-1-mixture", (-0.1, np.sqrt(2.365)), "square it"),
     ("ep-1-mixture", (-0.1, 9.0), "E[f^2]"),
     ("ep-2-step", lambda *given: moments(*given)[:2], "three things"),
+    ("ep-2-step", lambda *given: np.array(moments(*given)[:2]), "three things"),
+    ("ep-2-step", lambda *given: np.array(1.0), "three things"),
     ("ep-2-step", lambda y, m, v: moments(y, m, v, over=lambda v: np.sqrt(1 + v)), "unit noise"),
     ("ep-2-step", changed(moments, 0, np.exp), "logarithm is asked for"),
     ("ep-2-step", lambda *given: moments(*given, label=False), "depend on the label"),
@@ -90,6 +96,11 @@ WRONG = [
 
 
 test_right_answer_passes, test_usual_mistake_is_named = checker_tests(RIGHT, WRONG)
+
+
+@pytest.mark.parametrize(("name", "answer"), ALSO_RIGHT)
+def test_also_right(name, answer, capsys):
+    assert check(name, answer), capsys.readouterr().out
 
 
 def test_mistakes_with_the_two_humps_are_named(monkeypatch, capsys):

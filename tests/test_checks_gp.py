@@ -1,6 +1,7 @@
 """The checkers of chapter "Gaussian processes and the feature map": right answers pass, usual mistakes are named."""
 
 import numpy as np
+import pytest
 from checks import gp
 from conftest import checker_tests
 from exercises import check
@@ -46,13 +47,24 @@ RIGHT = {
     "gp-5-pull-back": back_through_cholesky(mirror),
     "gp-6-clothes": lambda gamma, beta, K: (K @ gamma, K - K @ beta @ K),
 }
+ALSO_RIGHT = [
+    ("gp-1-one-datum", (0.52, 0.96)),
+    ("gp-2-half", 0.833),
+]
 WRONG = [
     ("gp-1-one-datum", (1.6 * k, 1 - 0.8 * k**2), "variance"),
     ("gp-1-one-datum", (2 * k, 1.0), "exact"),
     ("gp-1-one-datum", (1.6 * k, np.sqrt(1.25 - 0.8 * k**2)), "new observation"),
+    ("gp-1-one-datum", (1.6 * k, np.sqrt(1 - k**2)), "in the variance the observation is treated as exact"),
+    ("gp-1-one-datum", (0.52, 0.946), "in the variance the observation is treated as exact"),
+    ("gp-1-one-datum", (0.52, 0.92), "variance"),
+    ("gp-1-one-datum", (1.6 * k**2, 0.96), "one half"),
+    ("gp-1-one-datum", (0.53, 0.96), "divided by one number"),
     ("gp-1-one-datum", 1.6 * k, "shape"),
     ("gp-2-half", np.sqrt(2 * np.log(2)), "correlation"),
+    ("gp-2-half", 1.18, "correlation"),
     ("gp-2-half", np.log(2), "squared"),
+    ("gp-2-half", 0.84, "one pseudo-input"),
     ("gp-2-half", -np.sqrt(np.log(2)), "positive"),
     ("gp-3-chain", leave_one_out, "all others"),
     ("gp-3-chain", lambda K, y: solve_chain(K[::-1, ::-1], y[::-1])[::-1], "after it"),
@@ -70,6 +82,11 @@ WRONG = [
 
 
 test_right_answer_passes, test_usual_mistake_is_named = checker_tests(RIGHT, WRONG)
+
+
+@pytest.mark.parametrize(("name", "answer"), ALSO_RIGHT)
+def test_also_right(name, answer, capsys):
+    assert check(name, answer), capsys.readouterr().out
 
 
 def test_random_rows_are_not_good_enough_for_the_research_exercise(capsys):

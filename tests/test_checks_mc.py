@@ -23,6 +23,12 @@ def sites_by_integration(own, rival, noise):
     return np.array(found)
 
 
+def sites_of_joined_tuples(own, rival, noise):
+    """The arguments are tuples, as the statement says, and + joins them."""
+    mean, s, h, mean_other, s_other, h_other = own + rival
+    return sites_by_integration((mean, s, h), (mean_other, s_other, h_other), noise)
+
+
 def cavity_by_removal(Lam, b, n, alpha):
     """α of n equal sites is taken out of the posterior."""
     posterior = np.eye(len(b)) + Lam
@@ -48,11 +54,20 @@ RIGHT = {
     "mc-5-batch": batch_by_rows,
     "mc-6-groups": 3 * half + y,
 }
+ALSO_RIGHT = [
+    ("mc-1-pieces", (1.2, 10.2)),
+    ("mc-2-site", sites_of_joined_tuples),
+    ("mc-4-cavity", lambda *given: list(cavity_by_removal(*given))),
+]
 WRONG = [
     ("mc-1-pieces", np.log(2.0 ** (C - 1)), "costs log C"),
     ("mc-1-pieces", np.log(2.0**C / C), "not C"),
     ("mc-1-pieces", -np.log(2.0 ** (C - 1) / C), "sign"),
     ("mc-1-pieces", (1.0, 2.0), "one half"),
+    ("mc-1-pieces", (1.0, 10.17), "one half"),
+    ("mc-1-pieces", (1.35, 10.17), "one half"),
+    ("mc-1-pieces", (-1.2, -10.2), "sign"),
+    ("mc-1-pieces", (1.86, 10.9), "not C"),
     ("mc-2-site", partial(mc.two_sites, rival_sign=1.0), "misprint"),
     ("mc-2-site", partial(mc.two_sites, with_residual=True), "denominators"),
     ("mc-2-site", partial(mc.two_sites, residual=False), "lacks the two residuals"),
@@ -77,6 +92,11 @@ WRONG = [
 
 
 test_right_answer_passes, test_usual_mistake_is_named = checker_tests(RIGHT, WRONG)
+
+
+@pytest.mark.parametrize(("name", "answer"), ALSO_RIGHT)
+def test_also_right(name, answer, capsys):
+    assert check(name, answer), capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", [name for name in RIGHT if callable(RIGHT[name])])

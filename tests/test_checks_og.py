@@ -1,7 +1,9 @@
 """The checkers of chapter "Orthogonal natural gradients": right answers pass, usual mistakes are named."""
 
 import numpy as np
+import pytest
 from conftest import checker_tests
+from exercises import check
 
 from figures import sal_problem
 
@@ -78,6 +80,10 @@ RIGHT = {
     "og-6-gain": gain,
     "og-7-places": greedy_places(),
 }
+ALSO_RIGHT = [
+    ("og-2-residual", lambda *given: list(residual(*given))),
+    ("og-4-step", lambda *given: list(natural_step(*given))),
+]
 WRONG = [
     ("og-1-shift", (1.5, 9, 2), "natural parameter"),
     ("og-1-shift", (6, 18, 2), "½"),
@@ -110,3 +116,8 @@ WRONG = [
 
 
 test_right_answer_passes, test_usual_mistake_is_named = checker_tests(RIGHT, WRONG)
+
+
+@pytest.mark.parametrize(("name", "answer"), ALSO_RIGHT)
+def test_also_right(name, answer, capsys):
+    assert check(name, answer), capsys.readouterr().out

@@ -1,8 +1,10 @@
 """The checkers of chapter "Power EP and its limits": right answers pass, usual mistakes are named."""
 
 import numpy as np
+import pytest
 from checks import pep
 from conftest import checker_tests
+from exercises import check
 from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.stats import norm
@@ -35,6 +37,11 @@ RIGHT = {
     "pep-5-slope": FIT.log_evidence + SLOPE,
     "pep-6-flips": FLIP,
 }
+ALSO_RIGHT = [
+    ("pep-1-divergence", 0.789),
+    ("pep-5-slope", -7.72),
+    ("pep-6-flips", -1.72),
+]
 WRONG = [
     ("pep-1-divergence", divergence(0.75), "exchanged"),
     ("pep-1-divergence", divergence(0.25, deviation=4.0), "not its standard deviation"),
@@ -53,6 +60,11 @@ WRONG = [
     ("pep-3-gaussian", lambda alpha, *rest: site(0.0, *rest), "(VFE) only"),
     ("pep-3-gaussian", lambda alpha, h, noise: alpha * site(alpha, h, noise), "divide by alpha"),
     ("pep-3-gaussian", lambda *given: 1.0, "must drop out"),
+    ("pep-3-gaussian", lambda alpha, *rest: alpha * site(alpha, *rest) / alpha, "cancel the α before you divide"),
+    ("pep-3-gaussian", lambda alpha, *rest: alpha * site(alpha, *rest) / np.float64(alpha), "cancel the α before you divide"),
+    ("pep-3-gaussian", lambda alpha, h, noise: site(alpha, h, noise) * h / h, "ZeroDivisionError"),
+    ("pep-3-gaussian", lambda *given: None, "no answer yet"),
+    ("pep-3-gaussian", lambda alpha, *rest: site(alpha, *rest) if alpha else None, "no answer yet"),
     ("pep-4-step", LONGEST / 2, "in one go"),
     ("pep-4-step", 1 - 2 / LONGEST, "this is the eigenvalue"),
     ("pep-4-step", 0.9, "most negative eigenvalue"),
@@ -62,9 +74,19 @@ WRONG = [
     ("pep-5-slope", FIT.log_evidence + 2 * SLOPE, "factor one half"),
     ("pep-5-slope", FIT.log_evidence - SLOPE, "add the slope"),
     ("pep-5-slope", 0.0, "half the variance under q"),
+    ("pep-5-slope", -7.763, "half the variance under q"),
+    ("pep-5-slope", -7.99, "the bound itself"),
+    ("pep-5-slope", 0.27, "add it to the bound"),
     ("pep-6-flips", -FLIP, "the sign"),
+    ("pep-6-flips", 1.72, "the sign"),
+    ("pep-6-flips", -1.7, "second derivative"),
     ("pep-6-flips", 3.0, "second derivative"),
 ]
 
 
 test_right_answer_passes, test_usual_mistake_is_named = checker_tests(RIGHT, WRONG)
+
+
+@pytest.mark.parametrize(("name", "answer"), ALSO_RIGHT)
+def test_also_right(name, answer, capsys):
+    assert check(name, answer), capsys.readouterr().out

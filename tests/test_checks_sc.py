@@ -1,7 +1,9 @@
 """The checkers of "Sparse classification with Power EP" and of the first page: right answers pass, usual mistakes are named."""
 
 import numpy as np
+import pytest
 from conftest import changed, checker_tests
+from exercises import check
 from scipy.special import log_ndtr, ndtr
 
 
@@ -65,6 +67,12 @@ RIGHT = {
     "sc-6-sequential": visit,
     "start-noise": 0.268,
 }
+ALSO_RIGHT = [
+    ("sc-1-mean", [0.691, 0.620, 0.475]),
+    ("sc-4-gradient", lambda *given: list(gradient(*given))),
+    ("sc-5-likelihood", lambda *given: list(waiting(*given))),
+    ("sc-6-sequential", lambda *given: list(visit(*given))),
+]
 WRONG = [
     ("sc-1-mean", MEANS[::-1], "α = 1 first"),
     ("sc-1-mean", [ndtr(1 / np.sqrt(3)), *MEANS[1:]], "a variance of its own"),
@@ -107,6 +115,7 @@ WRONG = [
     ("sc-6-sequential", changed(visit, 0, lambda m: m + 1), "Sherman and Morrison"),
     ("sc-7-walk", lambda X, y, M, start: (X, X[:M]), "comes the kernel"),
     ("sc-7-walk", lambda X, y, M, start: (start, X[:M]), "a walk down the dial"),
+    ("sc-7-walk", lambda X, y, M, start: [start, X[:M]], "a walk down the dial"),
     ("sc-7-walk", lambda *_: None, "returns nothing yet"),
     ("start-noise", 0.518, "square it"),
     ("start-noise", 26.8, "as a fraction"),
@@ -117,3 +126,8 @@ WRONG = [
 
 
 test_right_answer_passes, test_usual_mistake_is_named = checker_tests(RIGHT, WRONG)
+
+
+@pytest.mark.parametrize(("name", "answer"), ALSO_RIGHT)
+def test_also_right(name, answer, capsys):
+    assert check(name, answer), capsys.readouterr().out

@@ -1,7 +1,9 @@
 """The checkers of chapter "Sparse regression: one family": right answers pass, usual mistakes are named."""
 
 import numpy as np
+import pytest
 from conftest import checker_tests
+from exercises import check
 
 
 def fine(h, noise, alpha):
@@ -16,6 +18,11 @@ def collapsed(A, h, y, noise, alpha, weight=1.0, share=None, constant=True):
     r = y - A.T @ m
     normal = -0.5 * (constant * len(y) * np.log(2 * np.pi) + np.log(d).sum() + 2 * np.log(np.diag(C)).sum() + r @ (r / d) + m @ m)
     return normal - weight * fine(h, noise, alpha)
+
+
+def with_limit_forgotten(A, h, y, noise, alpha):
+    """The formula of the fine at every power, 0 included."""
+    return collapsed(A, h, y, noise, alpha, weight=0.0) - (1 - alpha) / (2 * alpha) * np.log1p(alpha * h / noise).sum()
 
 
 def inverted(A, h, y, noise, alpha):
@@ -82,10 +89,19 @@ RIGHT = {
     "sr-5-private": ONES,
     "sr-6-surrogate": surrogate,
 }
+ALSO_RIGHT = [
+    ("sr-1-fine", [1.5, 0.458, 0]),
+    ("sr-4-unequal", lambda *given: list(unequal(*given))),
+    ("sr-6-surrogate", lambda *given: list(surrogate(*given))),
+]
 WRONG = [
     ("sr-1-fine", -EXPECTED, "positive number"),
     ("sr-1-fine", EXPECTED * [1, 2, 1], "belongs to the denominator"),
     ("sr-1-fine", [1.5, 0.5 * np.log(4), 0], "holds α h/σ²"),
+    ("sr-1-fine", [1.5, 0.693, 0], "holds α h/σ²"),
+    ("sr-1-fine", [1.5, 0.916, 0], "belongs to the denominator"),
+    ("sr-1-fine", [-1.5, -0.458, 0], "positive number"),
+    ("sr-1-fine", [1.5, 0.462, 0], "the fine is"),
     ("sr-1-fine", EXPECTED * [2, 1, 1], "the ½ stays"),
     ("sr-1-fine", EXPECTED + [0, 0, 1], "FITC is not fined"),
     ("sr-1-fine", EXPECTED + [1, 0, 0], "take the limit"),
@@ -97,6 +113,10 @@ WRONG = [
     ("sr-2-collapsed", lambda *given: collapsed(*given, constant=False), "log 2π"),
     ("sr-2-collapsed", lambda *given: 0.0, "it is off by"),
     ("sr-2-collapsed", lambda A, h, y, s, a: collapsed(A, h, y, s, a) if a else np.inf, "divides by zero"),
+    ("sr-2-collapsed", with_limit_forgotten, "at α = 0 it divides by zero"),
+    ("sr-2-collapsed", lambda A, h, y, s, a: with_limit_forgotten(A, h, y, s, np.float64(a)), "at α = 0 it divides by zero"),
+    ("sr-2-collapsed", lambda A, h, y, s, a: 1 / 0, "ZeroDivisionError"),
+    ("sr-2-collapsed", lambda A, h, y, s, a: collapsed(A, h, y, s, a) if a else None, "returns nothing yet"),
     ("sr-2-collapsed", lambda A, h, y, *rest: collapsed(A, h, y, *rest) if len(y) < 1000 else 0.0, "wrong for N = 20 000"),
     ("sr-2-collapsed", inverted, "digits are lost"),
     ("sr-3-loo", lambda *given: -standardised(*given), "turned round"),
@@ -126,3 +146,8 @@ WRONG = [
 
 
 test_right_answer_passes, test_usual_mistake_is_named = checker_tests(RIGHT, WRONG)
+
+
+@pytest.mark.parametrize(("name", "answer"), ALSO_RIGHT)
+def test_also_right(name, answer, capsys):
+    assert check(name, answer), capsys.readouterr().out

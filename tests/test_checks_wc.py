@@ -5,7 +5,7 @@ import pytest
 from checks import wc  # noqa: F401 - registers the checkers
 from exercises import check
 from scipy.optimize import minimize_scalar
-from scipy.special import log_ndtr
+from scipy.special import log_ndtr, ndtr, ndtri
 
 
 def share(first, second):
@@ -25,6 +25,10 @@ def amplitude(y, mean, variance, with_variance=1.0):
     return np.exp(minimize_scalar(loss, bounds=(-6, 6), method="bounded", options={"xatol": 1e-7}).x)
 
 
+def unequal_weights(p):
+    return np.repeat([1.05, 0.95], 4) @ p / 8
+
+
 def geometric(p):
     yes, no = np.exp(np.log(p).mean(axis=0)), np.exp(np.log1p(-p).mean(axis=0))
     return yes / (yes + no)
@@ -34,10 +38,12 @@ RIGHT = [
     ("wc-1-resolution", (0.05, 0.0671)),
     ("wc-2-share", share),
     ("wc-3-splits", (0.468, 0.840, 0.653)),
+    ("wc-3-splits", (0.47, 0.84, 0.65)),
     ("wc-4-boast", boast),
     ("wc-5-amplitude", amplitude),
     ("wc-6-mix", lambda p: p.mean(axis=0)),
     ("wc-6-mix", geometric),
+    ("wc-6-mix", lambda p: ndtr(ndtri(p).mean(axis=0))),
 ]
 WRONG = [
     ("wc-1-resolution", (5.0, 6.7), "fractions"),
@@ -56,7 +62,10 @@ WRONG = [
     ("wc-2-share", lambda a, b: None, "returns nothing"),
     ("wc-3-splits", (0.438, 0.84, 0.653), "19 degrees"),
     ("wc-3-splits", (2.093, 0.84, 0.653), "over √20"),
+    ("wc-3-splits", (0.44, 0.84, 0.65), "19 degrees"),
     ("wc-3-splits", (0.468, 0.8106, 0.653), "0.1/0.9"),
+    ("wc-3-splits", (0.47, 0.81, 0.65), "0.1/0.9"),
+    ("wc-3-splits", (0.47, 0.84, 0.70), "normal"),
     ("wc-3-splits", (0.468, 0.468, 0.653), "under the root"),
     ("wc-3-splits", (0.468, 0.840, 0.0), "stays"),
     ("wc-3-splits", (0.468, 0.840, 0.2), "normal"),
@@ -72,6 +81,9 @@ WRONG = [
     ("wc-6-mix", lambda p: np.median(p, axis=0), "median"),
     ("wc-6-mix", lambda p: np.exp(np.log(p).mean(axis=0)), "normalised"),
     ("wc-6-mix", lambda p: p.max(axis=0), "would have lost more"),
+    ("wc-6-mix", lambda p: np.clip(p.mean(axis=0), 0.05, 0.95), "would have lost more"),
+    ("wc-6-mix", lambda p: 0.5 + 0.999 * (p.mean(axis=0) - 0.5), "would have lost more"),
+    ("wc-6-mix", unequal_weights, "would have lost more"),
     ("wc-6-mix", lambda p: 2 * p.mean(axis=0), "between 0 and 1"),
     ("wc-6-mix", lambda p: p, "shape"),
 ]

@@ -1,8 +1,10 @@
 """The checkers of chapter "Which α should I use? Regression": right answers pass, usual mistakes are named."""
 
 import numpy as np
+import pytest
 from checks import wr
 from conftest import checker_tests
+from exercises import check
 from scipy import stats
 
 from figures import refits, runner, significance, uci_regression
@@ -41,6 +43,11 @@ def shares(ratio, factor):
                            np.mean((ratio <= factor) & (ratio >= 1 / factor))])
 
 
+def one_sided(ratio, won_below, lost_above):
+    won, lost = 100 * np.mean(ratio < won_below), 100 * np.mean(ratio > lost_above)
+    return [round(share, 1) for share in (won, lost, 100 - won - lost)]
+
+
 def margins(X, y, first, second, splits, noise=True, leak=False, loss=metrics.smll):
     result = []
     for train, test in splits:
@@ -66,11 +73,20 @@ RIGHT = {
     "wr-6-ties": TIES,
     "wr-7-study": margins,
 }
+ALSO_RIGHT = [
+    ("wr-1-sign", [0.062, 0.289, 0.008]),
+    ("wr-3-corrected", 0.025),
+    ("wr-6-ties", [29.0, 24.1, 46.8]),
+]
 WRONG = [
     ("wr-1-sign", [stats.binomtest(k, n, alternative="greater").pvalue for k, n in LOPSIDED], "one direction"),
     ("wr-1-sign", [stats.binom.pmf(k, n, 0.5) for k, n in LOPSIDED], "exactly this count"),
     ("wr-1-sign", [stats.binom.sf(k, n, 0.5) for k, n in LOPSIDED], "k itself"),
+    ("wr-1-sign", [0.031, 0.145, 0.004], "one direction"),
+    ("wr-1-sign", [0.031, 0.109, 0.004], "exactly this count"),
+    ("wr-1-sign", [0.0, 0.035, 0.0], "k itself"),
     ("wr-1-sign", [0.0625, 0.5, 0.5], "the first is right"),
+    ("wr-1-sign", [0.062, 0.289, 0.004], "the first is right"),
     ("wr-2-ranks", lambda wins: average_ranks(wins, first=0.0), "counted from 1"),
     ("wr-2-ranks", lambda wins: average_ranks(wins, turned=True), "turned round"),
     ("wr-2-ranks", lambda wins: average_ranks(wins, diagonal=True), "diagonal"),
@@ -87,6 +103,9 @@ WRONG = [
     ("wr-5-loss", [BEST[0], 1.0 if BEST[1] != 1.0 else 0.0], "the first is right"),
     ("wr-5-loss", [0.3, 0.3], "among the powers"),
     ("wr-6-ties", TIES / 100, "per cent"),
+    ("wr-6-ties", [0.290, 0.241, 0.468], "per cent"),
+    ("wr-6-ties", one_sided(SMSE[0.5] / SMSE[0.0], 2 - FACTOR, FACTOR), "with one over it"),
+    ("wr-6-ties", one_sided(SMSE[0.5] / SMSE[0.0], 1 / FACTOR, 1 / (2 - FACTOR)), "with one over it"),
     ("wr-6-ties", TIES[[1, 0, 2]], "exchanged"),
     ("wr-6-ties", [10.0, 10.0, 10.0], "the three make"),
     ("wr-6-ties", shares(np.exp(SMSE[0.0] - SMSE[0.5]), np.exp(refits.TOLERANCE["smse"])), "a factor"),
@@ -98,3 +117,8 @@ WRONG = [
 
 
 test_right_answer_passes, test_usual_mistake_is_named = checker_tests(RIGHT, WRONG)
+
+
+@pytest.mark.parametrize(("name", "answer"), ALSO_RIGHT)
+def test_also_right(name, answer, capsys):
+    assert check(name, answer), capsys.readouterr().out

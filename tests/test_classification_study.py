@@ -181,8 +181,8 @@ def test_the_other_label_takes_the_place_of_the_true_one(made_up):
     assert set(measured.losses("nll", "A1").index.get_level_values("data")) == set(uci_classification.SETS)
 
 
-def test_every_claim_of_the_study_is_judged_with_both_labels():
-    ours = {claim.id: claim for claim in claims.ledger() if claim.data == "uci_classification"}
+def test_every_claim_of_the_study_that_was_fixed_before_it_is_judged_with_both_labels():
+    ours = {claim.id: claim for claim in claims.ledger() if claim.data == "uci_classification" and not claim.hindsight}
     assert len(ours) >= 15
     true, other = measured.verdicts(), measured.verdicts("A1")
     assert set(true) == set(other) == set(ours)

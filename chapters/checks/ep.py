@@ -37,6 +37,8 @@ def step_likelihood(answer):
     y, variance = np.array([1.0, -1.0, 1.0, -1.0]), np.array([0.5, 2.0, 1.0, 3.0])
     mean = np.array([0.4, 0.9, -1.3, -0.2])
     result = function(y, mean, variance)
+    if isinstance(result, np.ndarray):
+        result = list(np.atleast_1d(result))
     if not isinstance(result, tuple | list) or len(result) != 3:
         return "The function should return three things: log Z, d1 and d2."
     log_Z, d1, d2 = (as_array(part, shape=(4,)) for part in result)

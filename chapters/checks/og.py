@@ -16,8 +16,8 @@ def called(function, *arguments):
 
 
 def pair(result, what):
-    """A tuple of two, or feedback that says of what."""
-    if not isinstance(result, tuple) or len(result) != 2:
+    """Two things, or feedback that says of what."""
+    if not isinstance(result, tuple | list) or len(result) != 2:
         raise Feedback(f"two things are asked for, as a tuple: {what}.")
     return result
 

@@ -51,7 +51,18 @@ def poisson(answer):
 def gaussian(answer):
     answer = as_function(answer)
     tests = [(0.3, 0.7, 0.2), (1.0, 0.5, 0.1), (0.0, 0.5, 0.1), (0.5, 0.0, 0.4)]
-    got = np.array([as_number(_call(answer, *test)) for test in tests])
+    got = []
+    for alpha, h, noise in tests:
+        try:
+            with np.errstate(all="ignore"):
+                value = _call(answer, alpha, h, noise)
+        except ZeroDivisionError:
+            if alpha:
+                raise
+            value = np.inf
+        if alpha == 0 and not np.all(np.isfinite(value)):
+            return "α = 0 is tried too: cancel the α before you divide."
+        got.append(as_number(value))
     alpha, h, noise = np.array(tests).T
     if close(got, noise + alpha * h):
         return "that is the variance of the site; the precision is asked for."
@@ -84,15 +95,15 @@ def straight_line(answer):
     answer = as_number(answer)
     fit = _classifier(25.0)
     slope = _half_variances(fit)
-    if close(answer, slope, rtol=2e-3):
+    if close(answer, slope, rtol=2e-2):
         return "this is the slope; add it to the bound."
-    if close(answer, fit.log_evidence, rtol=1e-4):
+    if close(answer, fit.log_evidence, rtol=1e-3):
         return "this is the bound itself; add its slope times the way from 0 to 1."
     if close(answer, fit.log_evidence + 2 * slope, rtol=1e-3):
         return "the limit of the slope has a factor one half before the variance."
     if close(answer, fit.log_evidence - slope, rtol=1e-3):
         return "the evidence rises with alpha: add the slope."
-    if not close(answer, fit.log_evidence + slope, rtol=1e-4):
+    if not close(answer, fit.log_evidence + slope, rtol=1e-3):
         return "take half the variance under q of log p - (nu f - tau f²/2) for each datum, at the fixed point of alpha = 0."
 
 
@@ -103,9 +114,9 @@ def flips(answer):
     density = lambda z: np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi)
     curvature = lambda z, gain: -z * (delta + (1 - 2 * delta) * ndtr(z)) - gain * density(z)
     expected = brentq(curvature, -6, -0.5, args=(1 - 2 * delta,))
-    if close(answer, -expected, rtol=1e-3):
+    if close(answer, -expected, rtol=2e-3):
         return "the sign: the logarithm bends upwards where the label is badly misclassified, yf < 0."
-    if not close(answer, expected, rtol=1e-3):
+    if not close(answer, expected, rtol=2e-3):
         return "set the second derivative of log p to zero: p p'' = (p')², with p' = (1 - 2 delta) times the normal density."
 
 

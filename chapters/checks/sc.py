@@ -20,8 +20,8 @@ def called(function, *arguments):
 
 
 def as_tuple(result, length, what):
-    """The reader's result as a tuple of this length, or feedback that says what was asked for."""
-    if not isinstance(result, tuple) or len(result) != length:
+    """The reader's result, a tuple or list of this length, or feedback that says what was asked for."""
+    if not isinstance(result, tuple | list) or len(result) != length:
         raise Feedback(f"{what} are asked for, as a tuple of {length}.")
     return result
 

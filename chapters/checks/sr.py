@@ -34,11 +34,11 @@ def fines(answer):
     answer = as_array(answer, (3,))
     h, noise = np.array([0.3]), 0.1
     expected = [fine(h, noise, alpha) for alpha in (0.0, 0.5, 1.0)]
-    if close(answer, np.negative(expected)):
+    if close(answer, np.negative(expected), rtol=2e-3):
         return "the size is right. A fine is what is subtracted, so give it as a positive number."
-    if close(answer[1], 2 * expected[1]):
+    if close(answer[1], 2 * expected[1], rtol=2e-3):
         return "at α = ½ the factor in front of the logarithm is (1 − α)/(2α) = ½: the 2 belongs to the denominator."
-    if close(answer[1], 0.5 * np.log1p(0.3 / 0.1)):
+    if close(answer[1], 0.5 * np.log1p(0.3 / 0.1), rtol=2e-3):
         return "at α = ½ the logarithm holds α h/σ², not h/σ²."
     if close(answer[0], 3.0):
         return "at α = 0 it is h/(2σ²): the limit of log(1 + x)/x is 1, and the ½ stays."
@@ -46,7 +46,7 @@ def fines(answer):
         return "at α = 1 look at the factor 1 − α: FITC is not fined."
     if not close(answer[0], expected[0]):
         return "at α = 0 take the limit: log(1 + x) is x for small x, so the α cancels."
-    if not close(answer[1], expected[1]):
+    if not close(answer[1], expected[1], rtol=2e-3):
         return "at α = ½ the fine is (1 − α)/(2α) · log(1 + α h/σ²)."
 
 
@@ -55,14 +55,21 @@ def collapsed(answer):
     for alpha in (0.5, 1.0, 0.0):
         A, h, y = random_problem(1)
         noise = 0.2
-        value = as_number(called(answer, A, h, y, noise, alpha))
+        try:
+            with np.errstate(all="ignore"):
+                value = called(answer, A, h, y, noise, alpha)
+        except ZeroDivisionError:
+            if alpha:
+                raise
+            value = np.inf
+        if alpha == 0.0 and not np.all(np.isfinite(value)):
+            return "at α = 0 it divides by zero: the fine has the limit Σ h/(2σ²)."
+        value = as_number(value)
         believed = log_normal(y, A.T @ A + np.diag(alpha * h + noise))
         dropped = log_normal(y, A.T @ A + noise * np.eye(len(y)))
         expected = believed - fine(h, noise, alpha)
         if close(value, expected):
             continue
-        if alpha == 0.0 and not np.isfinite(value):
-            return "at α = 0 it divides by zero: the fine has the limit Σ h/(2σ²)."
         if close(value, believed):
             return f"at α = {alpha:g} the fine is missing: part of the residual is believed, the rest must be paid for."
         if close(value, believed + fine(h, noise, alpha)):
@@ -129,7 +136,7 @@ def unequal_noise(answer):
     root = rng.normal(size=(5, 5))
     D, S = root @ root.T, rng.uniform(0.2, 2.0, 5)
     result = called(answer, A, D, y, S)
-    if not isinstance(result, tuple) or len(result) != 3:
+    if not isinstance(result, tuple | list) or len(result) != 3:
         raise Feedback("three arrays are asked for, as a tuple: A of shape (M, n), h (n,) and y (n,).")
     A_r, h_r, y_r = as_array(result[0], A.shape), as_array(result[1], (5,)), as_array(result[2], (5,))
 
@@ -173,7 +180,7 @@ def surrogate(answer):
     m = V @ A @ (y / (h + 0.3))
     for log_evidence in (-20.0, 3.0):
         result = called(answer, m, V, log_evidence)
-        if not isinstance(result, tuple) or len(result) != 3:
+        if not isinstance(result, tuple | list) or len(result) != 3:
             raise Feedback("three things are asked for, as a tuple: W of shape (M, M), y of shape (M,) and a number c.")
         W, y_s, c = as_array(result[0], (4, 4)), as_array(result[1], (4,)), as_number(result[2])
         if c <= 0:
