@@ -163,7 +163,7 @@ def paired_tests(label="true"):
 
 
 def verdicts(label="true"):
-    """Of all claims on the six sets that were fixed before the runs: {id: (our number, verdict)}, with this label of australian."""
+    """Of the claims on the six sets that were fixed before the runs: {id: (our number, verdict)}, with this label."""
     judged = {}
     for claim in claims.ledger():
         if claim.data == "uci_classification" and not claim.hindsight:

@@ -25,6 +25,7 @@ from pepcore.generators import (
     waveform,
 )
 from pepcore.registry import DataError, Dataset, Info, find, registry, verify
+from pepcore.validation import as_real, check_finite
 
 __all__ = [
     "DataError",
@@ -139,8 +140,15 @@ def location_scale(train):
     Returns
     -------
     mean, scale : () or (D,), in the units of `train`
+
+    Raises
+    ------
+    ValueError
+        For another shape, no rows, text, NaN or a masked array.
     """
-    train = np.asarray(train, dtype=float)
+    train = check_finite(as_real(train, "train"), "train")
+    if train.ndim not in (1, 2) or train.size == 0:
+        raise ValueError(f"train has shape {train.shape}, expected (N,) or (N, D) with N >= 1 and D >= 1")
     constant = np.ptp(train, axis=0) == 0  # the standard deviation of equal numbers need not round to zero
     return train.mean(0), np.where(constant, 1.0, train.std(0))
 
@@ -162,9 +170,9 @@ def standardise(train, test):
     Raises
     ------
     ValueError
-        If one array has columns and the other not, or another number of them.
+        If one array has columns and the other not, or another number of them; for text, NaN, masked arrays or no rows.
     """
-    train, test = np.asarray(train), np.asarray(test)
+    train, test = as_real(train, "train"), check_finite(as_real(test, "test"), "test")
     if train.shape[1:] != test.shape[1:]:
         raise ValueError(f"train has shape {train.shape} and test {test.shape}; both need the same columns")
     mean, scale = location_scale(train)

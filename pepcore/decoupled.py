@@ -16,6 +16,7 @@ from pepcore.decoupled_learning import DivergenceError, Learner, check_end
 from pepcore.decoupled_natural import ramp
 from pepcore.decoupled_parameters import PARAMETRISATIONS
 from pepcore.likelihoods import Gaussian, Likelihood
+from pepcore.model_validation import check_likelihood, check_plain
 from pepcore.threads import one_blas_thread
 from pepcore.validation import (
     as_real,
@@ -24,7 +25,6 @@ from pepcore.validation import (
     check_inputs,
     check_jitter,
     check_names,
-    check_plain,
     check_positive,
     check_step,
     check_targets,
@@ -180,11 +180,13 @@ def infer(
 
     Source: salimbeni2018 sections 3 and 4, appendix F; :eq:`og-step`; Adam: kingma2015.
     """
+    check_plain(kernel, "decoupled bases")
+    check_likelihood(likelihood)
     X = check_inputs(X, "X")
     y = likelihood.validate(check_targets(y, len(X)))
     beta = check_inputs(beta, "beta", columns=X.shape[1], copy=True)
     gamma = _check_gamma(gamma, basis, X.shape[1])
-    _check_settings(kernel, basis, natural, gamma_rule)
+    _check_settings(basis, natural, gamma_rule)
     optimise = check_names(optimise, LEARNABLE)
     step, rate, jitter = check_step(step), check_positive(rate, "rate"), check_jitter(jitter)
     steps, batch = check_count(steps, "steps"), check_count(batch, "batch") if batch is not None else len(X)
@@ -232,8 +234,7 @@ def _check_gamma(gamma, basis, columns):
     return check_inputs(gamma, "gamma", columns=columns, copy=True)
 
 
-def _check_settings(kernel, basis, natural, gamma_rule):
-    check_plain(kernel, "decoupled bases")
+def _check_settings(basis, natural, gamma_rule):
     if natural and basis == "decoupled":
         raise ValueError('the basis "decoupled" has no natural parameters; give natural=False, or basis="orthogonal"')
     if gamma_rule not in GAMMA_RULES:

@@ -2,17 +2,31 @@
 
 One matrix product gives them all, |l|² + |r|² − 2 l·r. That is wrong by some 1e-16 |l|²: too much where inputs are
 thousands of lengthscales apart, as time stamps may be. There the differences are taken one input dimension at a time.
+Each row decides for itself, so that a prediction does not depend on what else is asked for.
 """
 
 import numpy as np
 
-FAR = 1e6  # the square of a coordinate beyond which the product would lose more than ten digits after the point
+FAR = 1e3  # a coordinate beyond which the product would lose more than ten digits after the point
+FARTHEST = 1e150  # a difference: its square and a sum of such squares do not overflow, and no kernel reaches so far
 
 
 def squared_distances(left, right, scale):
     """scale · |l_i − r_j|² (N, N2) of left (N, D) and right (N2, D)."""
-    if _far(left, right):
-        return scale * sum(_squares(l, r) for l, r in zip(left.T, right.T, strict=True))
+    if _far(right):
+        return _by_differences(left, right, scale)
+    if not _far(left):
+        return _by_product(left, right, scale)
+    t, far = np.empty((len(left), len(right))), np.abs(left).max(axis=1) > FAR
+    t[far], t[~far] = _by_differences(left[far], right, scale), _by_product(left[~far], right, scale)
+    return t
+
+
+def _by_differences(left, right, scale):
+    return scale * sum(_squares(l, r) for l, r in zip(left.T, right.T, strict=True))
+
+
+def _by_product(left, right, scale):
     D = left.shape[1]
     # scale · [−2l, |l|², 1] · [r, 1, |r|²]
     extended_left, extended_right = np.empty((len(left), D + 2)), np.empty((len(right), D + 2))
@@ -41,18 +55,19 @@ def weighted_squares(weight, left, right, rows, columns, mixed, mixed2):
     rows, columns : (N,) and (N2,), the sums of weight over its columns and its rows
     mixed, mixed2 : (N, D), weight @ right, and (N2, D), weightᵀ @ left; None for one of them
     """
-    if _far(left, right):
+    if _far(left) or _far(right):
         return np.array([np.vdot(weight, _squares(l, r)) for l, r in zip(left.T, right.T, strict=True)])
     cross = np.einsum("nd,nd->d", left, mixed) if mixed2 is None else np.einsum("nd,nd->d", right, mixed2)
     return rows @ left**2 + columns @ right**2 - 2 * cross
 
 
-def _far(left, right):
-    return max(np.abs(left).max(initial=0.0), np.abs(right).max(initial=0.0)) ** 2 > FAR
+def _far(points):
+    return np.abs(points).max(initial=0.0) > FAR
 
 
 def _squares(l, r):
     """(l_i − r_j)² (N, N2) of one dimension."""
     difference = np.subtract.outer(l, r)
+    np.clip(difference, -FARTHEST, FARTHEST, out=difference)
     difference *= difference
     return difference

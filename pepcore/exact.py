@@ -13,8 +13,9 @@ from pepcore.features import Basis, points_of_f
 from pepcore.fit import Fit
 from pepcore.gaussian import cholesky_inverse, gram_lower, inverse_lower, log_determinant, safe_cholesky, solve_lower
 from pepcore.likelihoods import Gaussian
+from pepcore.model_validation import check_kernel, check_likelihood
 from pepcore.posterior import Posterior
-from pepcore.sites import ImproperCavityError, Sites, cavity, log1p_ratio, move, target
+from pepcore.sites import ImproperCavityError, Sites, cavity, log_ratio, move, target
 from pepcore.sweeps import parallel, run_sweeps
 from pepcore.validation import check_alpha, check_inputs, check_jitter, check_positive, check_targets
 
@@ -46,6 +47,7 @@ def regression(kernel, X, y, noise=0.1, jitter=1e-10):
 
     Source: rasmussen2006 algorithm 2.1 and eq. (5.9); :eq:`gp-evidence`, :eq:`gp-evidence-gradient`, :eq:`gp-predict`.
     """
+    check_kernel(kernel)
     X = check_inputs(X, copy=True)
     y = check_targets(y, len(X))
     noise, jitter = check_positive(noise, "noise"), check_jitter(jitter)
@@ -105,6 +107,8 @@ def infer(
     Source: rasmussen2006 algorithms 3.5 and 3.6, section 5.5.2 for the gradient; bui2017 section 3.3;
     :eq:`ep-posterior`, :eq:`ep-evidence`, :eq:`ep-gradient`, :eq:`pep-energy`.
     """
+    check_kernel(kernel)
+    check_likelihood(likelihood)
     X = check_inputs(X, copy=True)
     y = likelihood.validate(check_targets(y, len(X), copy=True))
     alpha, jitter = check_alpha(alpha, size=len(X)), check_jitter(jitter)
@@ -141,7 +145,8 @@ def _evaluate(K, y, likelihood, alpha, sites):
     """Posterior, evidence and targets for given sites.
 
     The evidence is −½ log|B| − ½ μᵀγ + Σ (l − log(c)/(2α) + ½ α γ² s\\) with γ = ν − τμ. It equals −½ log|B| + ½ νᵀΣν +
-    Σ (l + site_energy), without the terms ν²/τ that cancel there and take all digits along when sites are sharp.
+    Σ (l + site_energy), without the terms ν²/τ that cancel there and take all digits along when sites are sharp. For
+    their sake the cavity is c = 1 − α + α (1 − τs) and μ\\ = μ − αγs\\, in place of 1 − ατs and (μ − ανs)/c.
 
     Source: rasmussen2006 section 3.6.3; :eq:`ep-evidence`, :eq:`pep-energy`.
     """
@@ -149,20 +154,22 @@ def _evaluate(K, y, likelihood, alpha, sites):
         raise ImproperCavityError("a site has a negative precision: the likelihood is not log-concave there")
     root = np.sqrt(sites.tau)
     L, _ = safe_cholesky(np.eye(len(K)) + root[:, None] * K * root, name="I + √τ K √τ")
-    gamma, mean, variance, half = _marginals(K, sites, root, L)
-    cavity_mean, cavity_variance = cavity(mean, variance, sites, alpha)
+    gamma, mean, variance, left, half = _marginals(K, sites, root, L)
+    kept = 1 - alpha + alpha * left
+    cavity_variance = variance / kept
+    cavity_mean = mean - alpha * gamma * cavity_variance
     l, d1, d2 = likelihood.log_moment(y, cavity_mean, cavity_variance, alpha)
-    goal = target(cavity_mean, cavity_variance, d1, d2, alpha)
+    goal = target(cavity_mean, cavity_variance, d1, d2, alpha, likelihood.shrinkage(d2, cavity_variance, alpha))
 
     removed = sites.tau * variance
-    local = l + 0.5 * removed * log1p_ratio(-alpha * removed) + 0.5 * alpha * gamma**2 * cavity_variance
+    local = l + 0.5 * removed * log_ratio(kept, alpha * removed) + 0.5 * alpha * gamma**2 * cavity_variance
     log_evidence = -0.5 * log_determinant(L) - 0.5 * mean @ gamma + local.sum()
     cavities = cavity_mean, cavity_variance
     return _State(sites, L, half, gamma, mean, variance, *cavities, float(log_evidence), goal, move(sites, goal, variance))
 
 
 def _marginals(K, sites, root, L):
-    """γ = ν − τμ, μ = Kγ, s = diag Σ, and half = L⁻¹ √τ K, each by the form that does not cancel at its site's τ."""
+    """γ = ν − τμ, μ = Kγ, s = diag Σ, 1 − τs, and half = L⁻¹ √τ K, each by the form that does not cancel at its site's τ."""
     sharp = sites.tau * np.diag(K) > 1
     half = solve_lower(L, np.array(root[:, None] * K, order="F"))
     half_inverse = inverse_lower(L)
@@ -170,9 +177,10 @@ def _marginals(K, sites, root, L):
     pull = np.where(sharp, sites.nu, 0.0) / np.where(sharp, root, 1.0) - root * (K @ vague_nu)
     gamma = vague_nu + root * (half_inverse.T @ (half_inverse @ pull))  # both halves of (I + τK)⁻¹ν
     # s = k − k√τ B⁻¹ √τk where the site is vague, and (1 − (B⁻¹)_nn)/τ where it is sharp
+    left = np.einsum("mn,mn->n", half_inverse, half_inverse)
     vague_variance = np.diag(K) - np.einsum("mn,mn->n", half, half)
-    sharp_variance = (1 - np.einsum("mn,mn->n", half_inverse, half_inverse)) / np.where(sharp, sites.tau, 1.0)
-    return gamma, K @ gamma, np.where(sharp, sharp_variance, vague_variance), half
+    variance = np.where(sharp, (1 - left) / np.where(sharp, sites.tau, 1.0), vague_variance)
+    return gamma, K @ gamma, variance, left, half
 
 
 def _sequential(K, y, likelihood, alpha, state, step):
@@ -188,7 +196,8 @@ def _sequential(K, y, likelihood, alpha, state, step):
         site = Sites(tau[one], nu[one])
         cavity_mean, cavity_variance = cavity(mean[one], covariance[n, one], site, alphas[one])
         _, d1, d2 = likelihood.log_moment(y[one], cavity_mean, cavity_variance, alphas[one])
-        moved = site.toward(target(cavity_mean, cavity_variance, d1, d2, alphas[one]), step)
+        shrinkage = likelihood.shrinkage(d2, cavity_variance, alphas[one])
+        moved = site.toward(target(cavity_mean, cavity_variance, d1, d2, alphas[one], shrinkage), step)
         dtau, dnu = (moved.tau - site.tau)[0], (moved.nu - site.nu)[0]
         tau[one], nu[one] = moved.tau, moved.nu
 

@@ -14,6 +14,7 @@ import numpy as np
 from pepcore.features import feature_map
 from pepcore.fit import Fit
 from pepcore.gaussian import log_determinant, safe_cholesky, solve_lower
+from pepcore.model_validation import check_kernel, check_likelihood
 from pepcore.posterior import Posterior
 from pepcore.sequential import no_gradient, site_log_mass
 from pepcore.sites import ImproperCavityError, Sites, cavity, move, target
@@ -50,6 +51,8 @@ def infer(kernel, Z, X, y, likelihood, rho=1.0, step=1.0, tolerance=1e-8, max_sw
 
     Source: csato2002 sections 4.4 and 4.5; :eq:`cs-rho`, :eq:`cs-fine`.
     """
+    check_kernel(kernel)
+    check_likelihood(likelihood)
     X = check_inputs(X)
     Z = check_inputs(Z, "Z", columns=X.shape[1], copy=True)
     y = likelihood.validate(check_targets(y, len(X)))
@@ -83,7 +86,7 @@ def _evaluate(A, h, y, likelihood, rho, sites):
     cavity_mean, cavity_variance = cavity(mu, s, sites, 1.0)
     l, d1, d2 = likelihood.log_moment(y, cavity_mean, cavity_variance + h, 1.0)
     matched = cavity_variance + rho * h
-    goal = target(cavity_mean, matched, d1, d2, 1.0)
+    goal = target(cavity_mean, matched, d1, d2, 1.0, likelihood.shrinkage(d2, matched, 1.0, (1 - rho) * h))
 
     log_heights = l - site_log_mass(sites.tau, sites.nu, cavity_mean, matched) - 0.5 * rho * sites.tau * h
     m_precision_m = ((R.T @ mean) ** 2).sum()
@@ -120,6 +123,7 @@ def nystrom(kernel, Z, X, y, Xs, noise=0.1, jitter=1e-6):
 
     Source: csato2002 eqs (133) and (134); :eq:`cs-nystrom`.
     """
+    check_kernel(kernel)
     X = check_inputs(X)
     Z = check_inputs(Z, "Z", columns=X.shape[1])
     Xs = check_inputs(Xs, "Xs", columns=X.shape[1])

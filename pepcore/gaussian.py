@@ -39,7 +39,7 @@ def safe_cholesky(K, scale=1.0, jitter=0.0, name="matrix"):
             "look for extreme hyper-parameters or inputs."
         )
     while True:
-        shifted = np.array(K, order="F")
+        shifted = np.array(K, dtype=float, order="F")
         shifted.flat[:: len(K) + 1] += jitter * scale  # the diagonal
         L, failed = lapack.dpotrf(shifted, lower=1, clean=1, overwrite_a=1)
         if not failed:

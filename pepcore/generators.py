@@ -1,6 +1,7 @@
 """Synthetic problems, the same for the same seed on every machine, with their truth.
 
 Each function takes a seed, an int or a numpy Generator, and returns a `Dataset` whose `truth` holds what data hide.
+ValueError for sizes that are no whole numbers from 1 upwards, and for scales and variances that are none.
 """
 
 from functools import partial
@@ -10,7 +11,7 @@ import numpy as np
 from pepcore.gaussian import safe_cholesky
 from pepcore.kernels import SquaredExponential
 from pepcore.registry import Dataset
-from pepcore.validation import check_count, check_not_negative
+from pepcore.validation import check_count, check_not_negative, check_number, check_positive
 
 
 def toy_ard_gp(seed=0, N=1000, D=5, noise=0.1, lengthscales=None):
@@ -32,11 +33,12 @@ def toy_ard_gp(seed=0, N=1000, D=5, noise=0.1, lengthscales=None):
 
     Source: bui2017 section 4.1, figures 3 and 8 to 13.
     """
+    N, D = check_count(N, "N"), check_count(D, "D")
     noise = check_not_negative(noise, "noise", "it is a variance")
     rng = np.random.default_rng(seed)
     if lengthscales is None:
         lengthscales = 5.0 ** rng.uniform(size=D)
-    kernel = SquaredExponential(1.0, np.array(lengthscales, dtype=float))
+    kernel = SquaredExponential(1.0, lengthscales)
     X = rng.normal(size=(N, D))
     f = _gp_draws(kernel, X, 1, rng)[0]
     y = f + np.sqrt(noise) * rng.normal(size=N)
@@ -52,6 +54,7 @@ def snelson_like(seed=0, N=200, noise=0.06):
     -------
     Dataset with X (N, 1) sorted, y (N,) and truth f (N,), noise (variance), function (x -> f)
     """
+    N = check_count(N, "N")
     noise = check_not_negative(noise, "noise", "it is a variance")
     rng = np.random.default_rng(seed)
     x = np.sort(rng.uniform(0, 6, N))
@@ -71,6 +74,7 @@ def chain_1d(seed=3, N=8):
 
     Source: for csato2002 figure 4.1, which shows no particular data.
     """
+    N = check_count(N, "N")
     rng = np.random.default_rng(seed)
     x = -3 + 6 * (np.arange(N) + rng.uniform(0.2, 0.8, N)) / N
     kernel = SquaredExponential(4.0, 1.0)
@@ -90,6 +94,7 @@ def banana(seed=0, N=400, steepness=3.0):
 
     Source: for bui2017 figure 23, whose data are not given.
     """
+    N, steepness = check_count(N, "N"), check_number(steepness, "steepness")
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(N, 2))
     function = partial(_distance_to_parabola, steepness=steepness)
@@ -108,6 +113,7 @@ def three_classes_2d(seed=0, N=1000, lengthscale=1.0):
 
     Source: villacampa2017 section 5.2, figure 3.
     """
+    N = check_count(N, "N")
     rng = np.random.default_rng(seed)
     X = rng.uniform(-2.5, 2.5, (N, 2))
     kernel = SquaredExponential(1.0, lengthscale)
@@ -125,6 +131,7 @@ def factors(seed=0, N=5, scale=0.3):
 
     Source: for villacampa2017 figure 2.
     """
+    N, scale = check_count(N, "N"), check_positive(scale, "scale")
     rng = np.random.default_rng(seed)
     theta, x = rng.normal(), rng.normal(size=N)
     y = _probit_labels((theta - x) / scale, rng)
@@ -140,6 +147,7 @@ def twonorm(seed=0, N=7400, D=20):
 
     Source: Breiman 1996, Bias, variance and arcing classifiers.
     """
+    N, D = check_count(N, "N"), check_count(D, "D")
     rng = np.random.default_rng(seed)
     y = rng.choice([-1.0, 1.0], N)
     a = 2 / np.sqrt(D)
@@ -158,6 +166,7 @@ def ringnorm(seed=0, N=7400, D=20):
 
     Source: Breiman 1996, Bias, variance and arcing classifiers.
     """
+    N, D = check_count(N, "N"), check_count(D, "D")
     rng = np.random.default_rng(seed)
     y = rng.choice([-1.0, 1.0], N)
     a = 2 / np.sqrt(D)
@@ -179,6 +188,7 @@ def waveform(seed=0, N=1000):
 
     Source: Breiman et al. 1984, Classification and Regression Trees; villacampa2017 section 5.1 draws 1000 rows.
     """
+    N = check_count(N, "N")
     rng = np.random.default_rng(seed)
     position = np.arange(1, 22)
     waves = np.array([np.maximum(6 - np.abs(position - centre), 0) for centre in (11, 15, 7)])
@@ -199,6 +209,8 @@ def stream(seed=0, rows=5_000_000, block=10_000, D=8, noise=0.1, lengthscale=2.0
     -------
     iterator of Dataset with X (block, D), y (block,) and truth f (block,); the last block may be shorter
     """
+    D, features = check_count(D, "D"), check_count(features, "features")
+    lengthscale = check_positive(lengthscale, "lengthscale")
     noise = check_not_negative(noise, "noise", "it is a variance")
     rows, block = check_count(rows, "rows"), check_count(block, "block")
     return _blocks(np.random.default_rng(seed), rows, block, D, noise, lengthscale, features)

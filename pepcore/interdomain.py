@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pepcore.kernels import SquaredExponential, vjp_of_first
+from pepcore.kernels import SquaredExponential, shared, vjp_of_first
+from pepcore.model_validation import check_kernel, check_points
 from pepcore.validation import as_real
 
 
@@ -30,7 +31,7 @@ class Blurred:
     widths: float | np.ndarray
 
     def __post_init__(self):
-        if not isinstance(self.kernel, SquaredExponential):
+        if not isinstance(check_kernel(self.kernel), SquaredExponential):
             raise ValueError(f"kernel must be a SquaredExponential, whose blur has a closed form; got {self.kernel!r}.")
         widths = as_real(self.widths, "widths").copy()
         if widths.ndim > 1 or not np.all(np.isfinite(widths) & (widths >= 0)):
@@ -48,6 +49,9 @@ class Blurred:
 
     def with_parameters(self, parameters):
         """The same kernel with other values; `parameters` may hold some of the keys of `self.parameters`."""
+        unknown = set(parameters) - set(self.parameters)
+        if unknown:
+            raise ValueError(f"unknown kernel parameters {sorted(unknown)}; this kernel has {sorted(self.parameters)}.")
         own = {key: value for key, value in parameters.items() if key != "widths"}
         return Blurred(self.kernel.with_parameters(own), parameters.get("widths", self.widths))
 
@@ -97,9 +101,11 @@ class _Blur:
     times: int
 
     def __call__(self, X, X2=None):
+        X, X2 = check_points(X, X2)
         return self._widened(X)(X, X2)
 
     def diagonal(self, X):
+        X, _ = check_points(X)
         return self._widened(X).diagonal(X)
 
     def value_and_vjp(self, X, X2=None):
@@ -119,7 +125,7 @@ class _Blur:
 
     def _scales(self, X):
         """lengthscales and widths, (D,) each."""
-        columns = (X.shape[1],)
+        columns = X.shape[-1:]  # for points without columns the widened kernel has the better error
         try:
             return tuple(np.broadcast_to(a, columns) for a in (self.blurred.kernel.lengthscales, self.blurred.widths))
         except ValueError:
@@ -141,8 +147,8 @@ class _Blur:
         own = self.blurred.kernel
         return {
             "variance": dvariance * wide.variance / own.variance,
-            "lengthscales": dlengthscales if np.ndim(own.lengthscales) else float(dlengthscales.sum()),
-            "widths": dwidths if np.ndim(self.blurred.widths) else float(dwidths.sum()),
+            "lengthscales": shared(dlengthscales, own.lengthscales),
+            "widths": shared(dwidths, self.blurred.widths),
         }
 
 

@@ -12,11 +12,12 @@ from scipy.linalg import blas, lapack
 from pepcore.features import feature_map, pull_back_blocks
 from pepcore.fit import Fit
 from pepcore.gaussian import inverse_lower, log_determinant, multiply_lower, safe_cholesky, solve_lower, symmetric
+from pepcore.model_validation import check_kernel, check_likelihood, check_sites
 from pepcore.posterior import Posterior
 from pepcore.sites import ImproperCavityError, Sites, cavity, log1p_ratio, move, target
 from pepcore.sweeps import parallel, run_sweeps
 from pepcore.threads import one_blas_thread
-from pepcore.validation import check_alpha, check_inputs, check_jitter, check_sites, check_targets
+from pepcore.validation import check_alpha, check_inputs, check_jitter, check_targets
 
 
 @one_blas_thread
@@ -80,6 +81,8 @@ def infer(
     Source: bui2017 sections 3.3 and 3.5, appendices D to G; :eq:`sc-moment`, :eq:`sc-posterior`, :eq:`pep-step`,
     :eq:`sc-tidy`, :eq:`sc-gradient`, :eq:`sc-mean-step`.
     """
+    check_kernel(kernel)
+    check_likelihood(likelihood)
     X = check_inputs(X, "X", copy=True)
     Z = check_inputs(Z, "Z", columns=X.shape[1], copy=True)
     y = likelihood.validate(check_targets(y, len(X), copy=True))

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pepcore.distances import squared_distances, weighted_squares
+from pepcore.model_validation import check_kernel, check_points
 from pepcore.validation import as_real
 
 
@@ -51,8 +52,8 @@ class _Stationary:
         return replace(self, **parameters)
 
     def __call__(self, X, X2=None):
-        """K(X, X2) (N, N2) for X (N, D) and X2 (N2, D); X2 = X if left out."""
-        return self._value(squared_distances(*self._scaled(X, X2), self._scale))
+        """K(X, X2) (N, N2) for X (N, D) and X2 (N2, D); X2 = X if left out. ValueError for other shapes, NaN or text."""
+        return self._value(squared_distances(*self._scaled(*check_points(X, X2)), self._scale))
 
     def diagonal(self, X):
         """k(x, x) for each row of X (N, D), as (N,)."""
@@ -70,8 +71,8 @@ class _Stationary:
         -------
         K : (N, N2), to be left as it is until the function has been called
         vjp : callable (dK (N, N2), first=True, second=False) -> derivatives of Σ dK ∘ K
-            A dict with "variance" () and "lengthscales" (D,) or (), then dX (N, D) if `first`, else None, and dX2 (N2, D) if
-            `second`, else None. It is fastest for a dK in C order.
+            A dict with "variance" () and "lengthscales" in the shape that it has, then dX (N, D) if `first`, else None, and
+            dX2 (N2, D) if `second`, else None. It is fastest for a dK in C order.
 
         Source: :eq:`gp-vjp`.
         """
@@ -92,7 +93,7 @@ class _Stationary:
 
         Returns
         -------
-        dict with "variance" () and "lengthscales" (D,) or ();  dX (N, D)
+        dict with "variance" () and "lengthscales" in the shape that it has;  dX (N, D)
 
         Source: :eq:`gp-vjp`.
         """
@@ -143,7 +144,7 @@ class _StationaryVjp(NamedTuple):
         dlengthscales = -2 * factor * stretch / kernel.lengthscales
         gradient = {
             "variance": float((rows.sum() if slope is K else np.einsum("nm,nm->", dK, K)) / kernel.variance),
-            "lengthscales": dlengthscales if np.ndim(kernel.lengthscales) else float(dlengthscales.sum()),
+            "lengthscales": shared(dlengthscales, kernel.lengthscales),
         }
         unit = 2 * factor / kernel.lengthscales
         dX = unit * (rows[:, None] * left - mixed) if first else None
@@ -217,7 +218,7 @@ class Sum:
     parts: tuple
 
     def __post_init__(self):
-        if any(hasattr(part, "uf") for part in self.parts):
+        if any(hasattr(check_kernel(part, "part of a sum of kernels"), "uf") for part in self.parts):
             raise ValueError(
                 "a kernel with pseudo-points of its own cannot be part of a sum, which has one set of pseudo-points; "
                 "add plain kernels, or use that kernel alone"
@@ -285,6 +286,13 @@ def _few_rows(t):
     """Slices over the rows of t (N, N2) that are small enough for temporary arrays to stay in the nearest cache."""
     step = max(1, 2**13 // max(t.shape[1], 1))
     return [slice(start, start + step) for start in range(0, len(t), step)]
+
+
+def shared(derivative, parameter):
+    """The derivative (D,) in the shape of its parameter, (D,), or the sum over all inputs if they share one, () or (1,)."""
+    if np.ndim(parameter) == 0:
+        return float(derivative.sum())
+    return derivative if len(parameter) > 1 else derivative.sum(keepdims=True)
 
 
 def vjp_of_first(kernel, X, X2, dK):

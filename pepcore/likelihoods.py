@@ -45,6 +45,9 @@ class Likelihood(Protocol):
 
     def with_parameters(self, parameters):
         """The same likelihood with other values; `parameters` may hold some of the keys of `self.parameters`."""
+        unknown = set(parameters) - set(self.parameters)
+        if unknown:
+            raise ValueError(f"unknown likelihood parameters {sorted(unknown)}; this one has {sorted(self.parameters)}.")
         return replace(self, **parameters)
 
     def parameter_derivatives(self, y, f):
@@ -76,6 +79,10 @@ class Likelihood(Protocol):
         """
         hints = self.quadrature_hints(y, mean, variance, alpha)
         return quadrature_log_moment(self.derivatives, y, mean, variance, alpha, **hints)
+
+    def shrinkage(self, d2, matched, alpha, rest=0.0):
+        """1 + α · d2 · matched (N,) for the d2 at the variance matched + rest: how much narrower p^α makes the matched part."""
+        return 1 + alpha * d2 * matched
 
     def parameter_gradient(self, y, mean, variance, alpha):
         """dict over `parameters`: ∂l_α/∂θ (N,), the expectation of ∂ log p/∂θ under the tilted distribution."""
@@ -113,11 +120,13 @@ class Gaussian(Likelihood):
         return {"noise": self.noise}
 
     def parameter_gradient(self, y, mean, variance, alpha):
-        """dict with "noise": ∂l_α/∂noise (N,) in closed form; the tilted distribution is a Gaussian."""
-        _, d1, d2 = self.log_moment(y, mean, variance, alpha)
-        tilted_variance = variance * (1 + alpha * variance * d2)
-        square = (y - mean - alpha * variance * d1) ** 2 + tilted_variance
-        return {"noise": 0.5 * (square / self.noise - 1) / self.noise}
+        """dict with "noise": ∂l_α/∂noise (N,) in closed form."""
+        total = self.noise + alpha * variance
+        return {"noise": 0.5 * (((y - mean) / total) ** 2 + ((1 - alpha) * variance / self.noise - 1) / total)}
+
+    def shrinkage(self, d2, matched, alpha, rest=0.0):
+        """As `Likelihood.shrinkage`, where d2 = −1/(noise + α · variance) makes its difference cancel if the noise is small."""
+        return (self.noise + alpha * rest) / (self.noise + alpha * (matched + rest))
 
     def derivatives(self, y, f):
         """log N(y; f, noise) and its first two derivatives in f."""
@@ -213,9 +222,8 @@ class Poisson(Likelihood):
     """Counts y with rate exp(f): P(y|f) = exp(y f − exp(f))/y!."""
 
     def derivatives(self, y, f):
-        """log P(y|f) and its first two derivatives in f; the rate is held below exp(300) so that squares do not overflow."""
-        rate = np.exp(np.minimum(f, 300.0))
-        return y * f - rate - gammaln(y + 1), y - rate, -rate
+        """log P(y|f) and its first two derivatives in f."""
+        return self._expected(y, f, 0.0)
 
     def quadrature_hints(self, y, mean, variance, alpha):
         """The bend is the wall exp(−α exp(f)): one above the tilted mode or, if α is small, above log(y + 1/α).
@@ -230,15 +238,28 @@ class Poisson(Likelihood):
     def log_moment(self, y, mean, variance, alpha):
         """l_α and its derivatives, see `Likelihood.log_moment`: in closed form at α = 0, by quadrature elsewhere.
 
-        Source: :eq:`pep-log-moment`, with E[exp(f)] = exp(mean + variance/2).
+        Source: :eq:`pep-log-moment`.
         """
         y, mean, variance, alpha = np.broadcast_arrays(y, mean, variance, alpha)
-        rate = np.exp(np.minimum(mean + 0.5 * variance, 300.0))
-        moments = np.array([y * mean - rate - gammaln(y + 1), y - rate, -rate])
+        moments = np.array(self._expected(y, mean, variance))
         rest = alpha > 0
         if rest.any():
             moments[:, rest] = super().log_moment(y[rest], mean[rest], variance[rest], alpha[rest])
         return tuple(moments)
+
+    @staticmethod
+    def _expected(y, mean, variance):
+        """E[log P(y|f)] under f ~ N(mean, variance), by E[exp(f)] = exp(mean + variance/2), and its derivatives in the mean.
+
+        Of a large count y·mean, the rate and log y! are larger by far than what is left of them, so this is written about
+        the peak at f = log y. The rate is held below exp(300) so that squares do not overflow.
+        """
+        top = np.log(np.maximum(y, 1.0))
+        away, exponent = mean - top, np.minimum(mean + 0.5 * variance, 300.0)
+        rate, growth = np.exp(exponent), np.expm1(exponent - top)
+        counted = np.asarray(y) > 0
+        l = np.where(counted, y * (away - growth), -rate) + (y * top - y - gammaln(y + 1))
+        return l, np.where(counted, -y * growth, -rate), -rate
 
     def predict(self, mean, variance):
         """Mean (S,) and variance (S,) of a new count where the latent f ~ N(mean, variance)."""

@@ -9,6 +9,7 @@ from pepcore import iterative
 from pepcore.features import Basis, feature_map
 from pepcore.fit import Model
 from pepcore.gaussian import inverse_lower
+from pepcore.model_validation import check_kernel, check_likelihood
 from pepcore.parameters import Coordinates
 from pepcore.posterior import Posterior
 from pepcore.sites import ImproperCavityError, Sites
@@ -93,6 +94,7 @@ def fit_minibatch(
 
     Source: bui2017 section 3.9; :eq:`sc-minibatch`; Adam: kingma2015.
     """
+    check_likelihood(likelihood)
     X = check_inputs(X, "X")
     y = likelihood.validate(check_targets(y, len(X)))
     alpha, jitter = check_alpha(alpha), check_jitter(jitter)
@@ -110,7 +112,7 @@ def fit_minibatch(
         if isinstance(Z, str)
         else check_inputs(Z, "Z", columns=X.shape[1], copy=True)
     )
-    kernel = kernel if kernel is not None else default_kernel(X, y)
+    kernel = check_kernel(kernel) if kernel is not None else default_kernel(X, y)
     values = {"kernel": kernel, "Z": Z, "likelihood": likelihood}
     coordinates = Coordinates(tuple(name for name in values if name in optimise) if rate else (), spread_of(X))
     learner = _Learner(X, y, alpha, values, coordinates, rate, step, jitter)

@@ -19,6 +19,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from pepcore import multiclass_inference, multiclass_sep
+from pepcore.model_validation import check_sites
 from pepcore.multiclass_factors import Joint, Pairwise
 from pepcore.multiclass_maps import ClassMaps
 from pepcore.multiclass_mixing import Mixing
@@ -29,7 +30,7 @@ from pepcore.posterior import Posterior
 from pepcore.sites import Sites
 from pepcore.sweeps import run_sweeps
 from pepcore.threads import one_blas_thread
-from pepcore.validation import check_inputs, check_jitter, check_sites, check_targets, refuse_mask
+from pepcore.validation import check_inputs, check_jitter, check_targets, refuse_mask
 
 
 @dataclass(frozen=True, eq=False)

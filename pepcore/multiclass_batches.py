@@ -1,10 +1,14 @@
 """Where the batches of learning come from: arrays in memory or mapped from a file, or whatever an iterable gives."""
 
 from collections.abc import Iterator
+from itertools import chain, islice
 
 import numpy as np
 
-from pepcore.validation import as_real, check_count, check_targets
+from pepcore.starts import spread_of
+from pepcore.validation import as_real, check_all_positive, check_count, check_inputs, check_targets
+
+SAMPLE = 2000  # rows that tell the spread of all
 
 
 class InMemory:
@@ -34,6 +38,10 @@ class InMemory:
             rows = np.sort(rows)  # a file is read forwards
             yield rows, self.X[rows], self.labels[rows]
 
+    def sample(self):
+        """X at some rows that lie evenly among all."""
+        return self.X[:: -(-self.size // SAMPLE)]
+
 
 class Streamed:
     """Batches as an iterable gives them.
@@ -58,13 +66,52 @@ class Streamed:
         self.data, self.size, self.columns, self.labels = data, check_count(size, "size"), None, None
 
     def epoch(self):
-        """Yield (None, X, y) for every batch of one pass; ValueError if there are none, or more rows in one than N."""
+        """Yield (None, X, y) for every batch of one pass; ValueError for none, for no pairs, or more rows in one than N."""
         number = 0
-        for number, (X, y) in enumerate(self.data, start=1):
-            if len(X) > self.size:
+        for number, batch in enumerate(self.data, start=1):
+            X, y = _pair(batch, number)
+            if X.ndim and len(X) > self.size:
                 raise ValueError(
                     f"batch {number} has {len(X)} rows, more than size = {self.size}; size is the number of all data"
                 )
             yield None, X, y
         if number == 0:
             raise ValueError("data gave no batches, so there is nothing to learn from; is it an iterator that was used up?")
+
+    def sample(self):
+        """X of the first batch, which will be given again; no rows if there is none."""
+        batches = iter(self.data)
+        first = list(islice(batches, 1))
+        if isinstance(self.data, Iterator):
+            self.data = chain(first, batches)
+        return _pair(first[0], 1)[0] if first else np.zeros((0, 0))
+
+
+def units_of(Z, batches):
+    """What Z's columns are measured in (D,): the spread of all pseudo-inputs, or of the inputs where these do not differ.
+
+    Parameters
+    ----------
+    Z : tuple of (M, D) arrays
+    batches : InMemory or Streamed
+    """
+    points = np.concatenate(Z)
+    spread, alike = spread_of(points), np.ptp(points, axis=0) == 0
+    if alike.any() and len(X := batches.sample()):
+        return np.where(alike, spread_of(check_inputs(X, "X", columns=points.shape[1])), spread)
+    return spread
+
+
+def check_units(spread, columns):
+    """Units of Z's columns that were given, as a (D,) array; ValueError for another number of them, or one that is not > 0."""
+    return check_all_positive(check_targets(spread, columns, "spread", each="column of Z"), "spread")
+
+
+def _pair(batch, number):
+    if not (isinstance(batch, tuple | list) and len(batch) == 2):
+        raise ValueError(
+            f"batch {number} of data is of type {type(batch).__name__}, expected a pair (X, y); arrays that hold all data are "
+            "given as a tuple (X, y)"
+        )
+    X, y = batch
+    return as_real(X, "X"), y

@@ -66,8 +66,10 @@ class Pairwise:
         scale, difference, total = np.sqrt(noises), mean[0] - mean[1], variance[0] + variance[1]
         l, d1, d2 = Probit().log_moment(1.0, difference / scale, total / noises, alpha)
         d1, d2 = d1 / scale, d2 / noises
-        # l does not change if mean², variance and noise grow alike, which gives its derivative in the noise
-        dnoise = -0.5 * (difference * d1 + total * (d2 + alpha * d1**2)) / noises
+        if alpha == 1:  # noise is variance
+            dnoise = 0.5 * (d2 + d1**2)
+        else:  # l does not change if mean², variance and noise grow alike
+            dnoise = -0.5 * (difference * d1 + total * (d2 + alpha * d1**2)) / noises
         return Tilted(l, np.stack([d1, -d1]), np.stack([d2, d2]), np.stack([dnoise, dnoise]))
 
 

@@ -11,7 +11,8 @@ from scipy.linalg import LinAlgError
 
 from pepcore import multiclass, multiclass_inference, multiclass_sep
 from pepcore.minibatch import Adam, finish_or_step_back, remedied
-from pepcore.multiclass_batches import InMemory, Streamed
+from pepcore.model_validation import check_sites
+from pepcore.multiclass_batches import InMemory, Streamed, check_units, units_of
 from pepcore.multiclass_factors import Joint, Pairwise
 from pepcore.multiclass_maps import ClassMaps, solve_posteriors
 from pepcore.multiclass_model import check_epsilon, check_labels, check_model, check_power, check_tied_sites
@@ -19,17 +20,14 @@ from pepcore.multiclass_steps import Parameters
 from pepcore.multiclass_training import LEARNABLE, MulticlassModel
 from pepcore.posterior import Posterior
 from pepcore.sites import ImproperCavityError, Sites
-from pepcore.starts import spread_of
 from pepcore.sweeps import SMALLEST_STEP
 from pepcore.threads import one_blas_thread
 from pepcore.validation import (
-    check_all_positive,
     check_count,
     check_inputs,
     check_jitter,
     check_names,
     check_not_negative,
-    check_sites,
     check_step,
     check_targets,
 )
@@ -81,13 +79,16 @@ def fit_minibatch(
         For "sep" and "vi" how much of the sum a batch replaces; None is 1/t in step t until every datum had its turn, and
         the batch's share of the data afterwards, or from the beginning if `sites` are given. For "ep" and "gfitc" the
         damped step of the batch's own sites; None is 1.
-    spread : (D,), units of Z's columns; None for the spread of the Z given
+    spread : (D,), units of Z's columns
+        None for the spread of the Z given or, in columns where all of these are equal, of the inputs (of the first batch).
     seed : int, for the order of the data
     callback : callable (learner) or None, after each step; `learner.fit()` is then the state of learning
 
     Returns
     -------
-    MulticlassModel, whose fit has the posterior of the last step and no gradient
+    MulticlassModel
+        Its fit has the posterior of the last step and no gradient; `log_evidence` is what the last batch said of all data
+        just before it was learnt from, `sweeps` the number of steps.
 
     Raises
     ------
@@ -113,7 +114,7 @@ def fit_minibatch(
     rates = rate if callable(rate) else lambda steps: rate
     step = step if step is None else check_step(step)
     values = {"kernels": kernels, "Z": Z, "noise": noise}
-    spread = spread_of(np.concatenate(Z)) if spread is None else _check_spread(spread, Z[0].shape[1])
+    spread = units_of(Z, batches) if spread is None else check_units(spread, Z[0].shape[1])
     learner = _Tied if method in TIED else _PerDatum
     settings = Parameters(optimise, spread), rates, step, jitter
     learner = learner(batches.size, C, values, alpha, epsilon, method, *settings)
@@ -144,6 +145,7 @@ class _Learner:
         self.N, self.C, self.values, self.alpha, self.epsilon, self.method = N, C, values, alpha, epsilon, method
         self.parameters, self.step, self.jitter, self.history = parameters, step, jitter, []
         self.before = values  # the last step: values that have been seen to work
+        self.state, self.steps = None, 0  # of the last batch before its sites moved, and how many there were
         advice = "0 moves the sites only, 0.01 suits most problems"
         self.rate = lambda steps: check_not_negative(rates(steps), "rate", advice)
         self.adam = Adam(parameters.pack(values), self.rate(0)) if self.rate(0) and parameters.learn else None
@@ -165,11 +167,11 @@ class _Learner:
         maps = self.maps(self.values["Z"][0])
         posteriors = solve_posteriors(*self.total(), concave=False)
         posteriors = tuple(Posterior(maps.of(c).basis, *posteriors[c][:2]) for c in range(self.C))
-        evidence = self.history[-1] if self.history else np.nan
+        evidence = self.state.log_evidence if self.state is not None else np.nan
         # the sites of every datum go on being written into
         sites = Sites(self.sites.tau.copy(), self.sites.nu.copy()) if isinstance(self.sites, Sites) else self.sites
         found = evidence, posteriors, self.values["noise"], self.epsilon, self.alpha, self.method, sites
-        return multiclass.MulticlassFit(*found, partial(_no_gradient), converged=False, sweeps=len(self.history))
+        return multiclass.MulticlassFit(*found, partial(_no_gradient), converged=False, sweeps=self.steps)
 
     def model(self, message):
         """What was learnt."""
@@ -184,7 +186,7 @@ class _Tied(_Learner):
 
     def __init__(self, *settings):
         super().__init__(*settings)
-        self.sites, self.seen = multiclass_sep.TiedSites.flat(self.maps(self.values["Z"][0])), 0
+        self.sites = multiclass_sep.TiedSites.flat(self.maps(self.values["Z"][0]))
         self.whole = False  # whether the sums stand for all data from the beginning
 
     def resume(self, sites):
@@ -200,12 +202,12 @@ class _Tied(_Learner):
     def learn(self, rows, X, y):
         maps, factors, weight = self.maps(X), self.factors(y), self.N / len(y)
         state = multiclass_sep.evaluate(maps, factors, self.values["noise"], self.alpha, [1.0], self.sites, weight)
-        if self.seen % RECORD == 0:
+        if self.steps % RECORD == 0:
             self.history.append(state.log_evidence)
         if self.adam is not None:
             self.climb(multiclass_sep.gradient_of(maps, factors, state, weight))
-        self.seen += 1
-        share = 1 / weight if self.whole else max(1 / self.seen, 1 / weight)
+        self.state, self.steps = state, self.steps + 1
+        share = 1 / weight if self.whole else max(1 / self.steps, 1 / weight)
         self.move(state, self.step if self.step is not None else min(1.0, share))
 
     def move(self, state, step):
@@ -248,8 +250,9 @@ class _PerDatum(_Learner):
     def learn(self, rows, X, y):
         maps, factors, weight = self.maps(X), self.factors(y), self.N / len(y)
         # the features may have moved too far for the sum, or for the sites
-        state = remedied(partial(self.state, maps, factors, rows, weight), self.renew, self.flatten_negative)
+        state = remedied(partial(self.evaluate, maps, factors, rows, weight), self.renew, self.flatten_negative)
         self.history.append(state.log_evidence)
+        self.state, self.steps = state, self.steps + 1
         if self.adam is not None:
             self.climb(_scaled(multiclass_inference.gradient_of(maps, factors, self.alpha, state), weight))
         self.move(maps, factors, rows, state)
@@ -276,17 +279,12 @@ class _PerDatum(_Learner):
         self.sites.tau[negative] = self.sites.nu[negative] = 0.0
         self.renew()
 
-    def state(self, maps, factors, rows, weight):
+    def evaluate(self, maps, factors, rows, weight):
         posteriors = solve_posteriors(self.precisions, self.shifts, concave=False)
         sites = Sites(self.sites.tau[..., rows], self.sites.nu[..., rows])
         return multiclass_inference.local_moments(
             maps, factors, self.values["noise"], self.alpha, sites, posteriors, weight
         )
-
-
-def _check_spread(spread, columns):
-    """The unit of each column of Z, (D,)."""
-    return check_all_positive(check_targets(spread, columns, "spread", each="column of Z"), "spread")
 
 
 def _proper(precisions, shifts):

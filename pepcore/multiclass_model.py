@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from pepcore.model_validation import check_kernel
 from pepcore.multiclass_sep import TiedSites
 from pepcore.validation import as_real, check_all_positive, check_alpha, check_count, check_finite, check_inputs
 
@@ -23,11 +24,15 @@ def check_model(kernels, Z, noise, classes, y, columns):
     Raises
     ------
     ValueError
-        For fewer than two classes, a number of kernels, arrays Z or noises other than 1 or C, or what `check_inputs` finds.
+        For what is no kernel, fewer than two classes, a number of kernels, arrays Z or noises other than 1 or C, or what
+        `check_inputs` finds.
     """
     if isinstance(Z, str):
         raise ValueError(f"Z = {Z!r} must be an array (M, D), or C of them; training.choose_pseudo_inputs(X, M) makes one")
-    kernels = tuple(kernels) if isinstance(kernels, list | tuple) else (kernels,)
+    if isinstance(kernels, list | tuple):
+        kernels = tuple(check_kernel(kernel, f"kernels[{c}]") for c, kernel in enumerate(kernels))
+    else:
+        kernels = (check_kernel(kernels, "kernels"),)
     shared = (not isinstance(Z, list | tuple) and np.ndim(Z) <= 2) or _is_table(Z)
     Z = (Z,) if shared else tuple(Z)
     names = ["Z"] if shared else [f"Z[{c}]" for c in range(len(Z))]

@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pepcore.gaussian import log_determinant, symmetric
+from pepcore.gaussian import log_determinant, multiply_lower, symmetric
+from pepcore.iterative import solve_posterior
 from pepcore.multiclass_maps import along, solve_posteriors
-from pepcore.sites import target
+from pepcore.sites import log1p_ratio, target
 from pepcore.threads import one_blas_thread
 
 
@@ -92,7 +93,7 @@ class TiedState:
         """Σ_c (G(q) − G(prior)) + Σ l + Σ_gc n_gc (G(cavity) − G(q))/α, G the log-normaliser of a Gaussian."""
         total = sum(_log_normaliser(posterior) for posterior in self.posteriors)
         for group, *own in zip(self.groups, self.sites.precisions, self.sites.shifts, strict=True):
-            total += group.l + _cost(self.posteriors, group.cavities, own, group.counts, self.alpha)
+            total += group.l + _cost(self.posteriors, own, group.counts, self.alpha)
         return float(total)
 
     @cached_property
@@ -177,14 +178,21 @@ def _log_normaliser(posterior):
     return -0.5 * log_determinant(C) + 0.5 * white @ white
 
 
-def _cost(posteriors, cavities, own, counts, alpha):
-    """Σ_c n_c (G(cavity) − G(q))/α, the cost of the group's sites; at α = 0 it is minus the expected log sites."""
-    if alpha > 0:
-        pairs = zip(posteriors, cavities, counts, strict=True)
-        return sum(n * (_log_normaliser(cavity) - _log_normaliser(whole)) for whole, cavity, n in pairs) / alpha
+def _cost(posteriors, own, counts, alpha):
+    """Σ_c n_c (G(cavity) − G(q))/α, the cost of the group's sites; at α = 0 it is minus the expected log sites.
+
+    With δ = α/n, q = N(m, V), V⁻¹ = C Cᵀ, S = C⁻¹ Λ C⁻ᵀ and w = C⁻¹(b − Λm), where nothing is left to divide by δ, each is
+    −log|I − δS|/(2δ) + ½ δ wᵀ(I − δS)⁻¹w + ½ mᵀΛm − bᵀm.
+    In I − δS = L Lᵀ the digits of δS are lost on the diagonal only, and L_jj² = 1 − δp_j with p_j = S_jj + Σ_k<j L_jk²/δ.
+    """
     cost = 0.0
-    for (mean, _, inverse), lower, shift in zip(posteriors, *own, strict=True):
-        precision = symmetric(lower)
-        trace = np.sum((inverse @ precision) * inverse)
-        cost += 0.5 * (trace + mean @ precision @ mean) - shift @ mean
+    for (mean, _, inverse), n, lower, shift in zip(posteriors, counts, *own, strict=True):
+        precision, delta = symmetric(lower), alpha / max(n, 1.0)
+        pulled = precision @ mean
+        S = multiply_lower(inverse, multiply_lower(inverse, precision).T)
+        w = inverse @ (shift - pulled)
+        solved, L = solve_posterior(-delta * S, w, concave=False)
+        np.fill_diagonal(L, 0.0)
+        pivots = np.diag(S) + np.einsum("jk,jk->j", L, L) / max(delta, np.finfo(float).tiny)
+        cost += 0.5 * (pivots @ log1p_ratio(-delta * pivots) + delta * w @ solved + pulled @ mean) - shift @ mean
     return cost

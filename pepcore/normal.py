@@ -45,7 +45,7 @@ def log_ndtr_derivatives(z):
     -------
     log_p <= 0, hazard > 0, bend in (0, 1), each shaped as z
     """
-    shape, z = np.shape(z), np.atleast_1d(z)
+    shape, z = np.shape(z), np.atleast_1d(np.asarray(z, dtype=float))
     negative, ratio = z < 0, _mills_ratio(np.abs(z))
     exponent = z * z
     exponent *= -0.5

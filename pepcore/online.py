@@ -19,20 +19,13 @@ import numpy as np
 
 from pepcore.fit import Fit
 from pepcore.likelihoods import Likelihood
+from pepcore.model_validation import check_likelihood, check_plain
 from pepcore.process import Process
 from pepcore.sequential import DirectedSites, Learner, no_gradient
 from pepcore.sites import Sites
 from pepcore.sweeps import warn_unconverged
 from pepcore.threads import one_blas_thread
-from pepcore.validation import (
-    check_count,
-    check_fraction,
-    check_inputs,
-    check_order,
-    check_plain,
-    check_positive,
-    check_targets,
-)
+from pepcore.validation import check_count, check_fraction, check_inputs, check_order, check_positive, check_targets
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,6 +137,7 @@ def start(kernel, likelihood, budget=None, tolerance=1e-6):
     Source: csato2002 section 4.6.
     """
     check_plain(kernel, "online methods")
+    check_likelihood(likelihood)
     if budget is not None:
         budget = check_count(budget, "budget")
     tolerance = check_positive(tolerance, "tolerance")
@@ -176,6 +170,7 @@ def update(state, X, y):
 
     Source: csato2002 sections 4.2 and 4.6; :eq:`cs-online`, :eq:`cs-eta`.
     """
+    _check_state(state)
     X = check_inputs(X, columns=state.Z.shape[1] if state.seen else None)
     y = state.likelihood.validate(check_targets(y, len(X)))
     process = state.process.with_room(state.budget, X.shape[1])
@@ -204,6 +199,7 @@ def prune(state, i):
 
     Source: csato2002 eqs (77), (79), (126) and (128); :eq:`cs-condition`, :eq:`cs-prune`.
     """
+    _check_state(state)
     M, i = len(state.basis), check_count(i, "i", least=0)
     if M < 2 or i >= M:
         raise ValueError(f"i = {i} must number one of at least two basis vectors, 0 ... M - 1; this state has M = {M}")
@@ -214,6 +210,7 @@ def prune(state, i):
 
 def scores(state):
     """KL(pruned ‖ full) (M,) in nats that removing each basis vector would cost; source: csato2002 section 4.6."""
+    _check_state(state)
     process = state.process.compact()
     process.refresh()
     return process.scores()
@@ -274,9 +271,9 @@ def infer(
 
     Source: csato2002 sections 4.4 and 4.6; :eq:`cs-delete`, :eq:`cs-P`.
     """
+    state = start(kernel, likelihood, budget, tolerance)
     X = check_inputs(X)
     y = likelihood.validate(check_targets(y, len(X)))
-    state = start(kernel, likelihood, budget, tolerance)
     sweeps = check_count(sweeps, "sweeps")
     moving_sweeps = sweeps if moving_sweeps is None else check_count(moving_sweeps, "moving_sweeps")
     rho, order = check_fraction(rho, "rho"), check_order(order, len(X))
@@ -304,6 +301,13 @@ def infer(
     result = report["log_evidence"], report["posterior"], likelihood, 1.0, Sites(sites.tau, sites.nu)
     more = {"state": state, "projection": sites.A @ learner.process.W[:, learner.process.used]}
     return OnlineFit(*result, no_gradient, converged, len(history), history, **more)
+
+
+def _check_state(state):
+    if not isinstance(state, State):
+        raise ValueError(
+            f"state is of type {type(state).__name__}, expected a State of online.start, or fit.state of a fit by online.infer"
+        )
 
 
 def _warn(report, sweeps, convergence):

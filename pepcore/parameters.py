@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 LOG_RANGE = np.log(1e9)  # positive parameters stay within a factor 1e9 of where they start
-LOG_LIMIT = 300.0  # and the one without an upper bound below e^300, since exp must not overflow
+LOG_LIMIT = 300.0  # and what is free to leave that between e^-300 and e^300: exp must not overflow, nor give 0
 
 
 def open_box(bounds):
@@ -50,7 +50,7 @@ class Coordinates:
         new, position = {}, 0
         for key, old in self._positive(values).items():
             size = np.size(old)
-            numbers = np.exp(np.minimum(point[position : position + size], LOG_LIMIT))
+            numbers = np.exp(np.clip(point[position : position + size], -LOG_LIMIT, LOG_LIMIT))
             new[key] = numbers if np.ndim(old) else float(numbers[0])
             position += size
         values = dict(values)

@@ -7,7 +7,9 @@ import numpy as np
 from pepcore.features import Basis
 from pepcore.gaussian import cholesky_inverse, log_determinant, safe_cholesky, solve_lower
 from pepcore.threads import one_blas_thread
-from pepcore.validation import as_real, check_inputs
+from pepcore.validation import as_real, check_count, check_finite, check_inputs
+
+ROUNDING = 1e-12  # of the prior variance, for each row: a hundredth of it is more than a covariance is wrong by
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,21 +48,28 @@ class Posterior:
         mean = A.T @ self.mean
         covariance = self.basis.kernel(Xs) - A.T @ A
         white = solve_lower(self.precision_cholesky, A)
-        return mean, covariance + white.T @ white
+        covariance += white.T @ white
+        # with almost no noise the variances at the data are nothing but rounding, of either sign
+        np.fill_diagonal(covariance, np.maximum(np.diag(covariance), 0.0))
+        return mean, covariance
 
     def sample(self, Xs, size, rng):
-        """Draws (size, S) of the latent f at Xs (S, D), jointly over the rows; `rng` is a numpy Generator."""
+        """Draws (size, S) of the latent f at Xs (S, D), jointly over the rows.
+
+        `rng` is a numpy Generator, or what numpy.random.default_rng makes one of, such as an int for a seed.
+        """
+        size, rng = check_count(size, "size", least=0), _as_generator(rng)
         mean, covariance = self.predict_full(Xs)
-        root = _root(covariance)
+        root = self._root(covariance, Xs)
         return mean + rng.standard_normal((size, len(mean))) @ root.T
 
     def log_density(self, Xs, fs):
         """log N(fs; mean, covariance) in nats of the latent values fs (S,) or (T, S) at Xs (S, D), jointly."""
         mean, covariance = self.predict_full(Xs)
-        fs = as_real(fs, "fs")
+        fs = check_finite(as_real(fs, "fs"), "fs")
         if fs.shape[-1:] != mean.shape or fs.ndim > 2:
             raise ValueError(f"fs must have {len(mean)} values per row, one for each row of Xs; got shape {fs.shape}.")
-        root = _root(covariance)
+        root = self._root(covariance, Xs)
         white = solve_lower(root, np.array((np.atleast_2d(fs) - mean).T, order="F"))
         value = -0.5 * ((white**2).sum(axis=0) + log_determinant(root) + len(mean) * np.log(2 * np.pi))
         return value if fs.ndim == 2 else float(value[0])
@@ -96,7 +105,19 @@ class Posterior:
     def _check(self, Xs):
         return check_inputs(Xs, "Xs", columns=self.basis.Z.shape[1])
 
+    def _root(self, covariance, Xs):
+        # a covariance of nothing but rounding needs a jitter of that size, not one relative to itself
+        rounding = ROUNDING * len(covariance) * self.basis.kernel.diagonal(Xs).mean()
+        scale = max(np.diag(covariance).mean(), rounding)
+        L, _ = safe_cholesky(covariance, scale=scale, jitter=1e-10, name="predictive covariance")
+        return L
 
-def _root(covariance):
-    L, _ = safe_cholesky(covariance, scale=np.diag(covariance).mean(), jitter=1e-10, name="predictive covariance")
-    return L
+
+def _as_generator(rng):
+    """`rng` itself if it draws already, as a Generator or a RandomState does, else the Generator that it is a seed of."""
+    try:
+        return rng if hasattr(rng, "standard_normal") else np.random.default_rng(rng)
+    except (TypeError, ValueError) as reason:
+        raise ValueError(
+            f"rng = {rng!r} must be a numpy Generator, such as numpy.random.default_rng(0), or a seed for one ({reason})"
+        ) from None

@@ -19,6 +19,7 @@ from pepcore.fit import Fit
 from pepcore.gaussian import inverse_lower, log_determinant, multiply_lower, safe_cholesky, solve_lower
 from pepcore.iterative import infer
 from pepcore.likelihoods import Gaussian
+from pepcore.model_validation import check_kernel
 from pepcore.posterior import Posterior
 from pepcore.sites import Sites, log1p_ratio
 from pepcore.threads import one_blas_thread
@@ -73,6 +74,7 @@ def regression(kernel, Z, X, y, noise=0.1, alpha=0.5, blocks=None, jitter=1e-6, 
     Source: bui2017 sections 3.4 and 3.7, with the sign of the last term of the structured evidence corrected;
     :eq:`sr-evidence`, :eq:`sr-blocks`, :eq:`sr-rotation`.
     """
+    check_kernel(kernel)
     X = check_inputs(X, "X", copy=True)
     Z = check_inputs(Z, "Z", columns=X.shape[1], copy=True)
     y = check_targets(y, len(X))

@@ -169,11 +169,6 @@ class Process:
         self.spread -= (tau / growth) * (Va @ self.W) ** 2
         self.sharpness += tau * (a @ self.W) ** 2
 
-    def divide(self, a, tau, nu):
-        """Divide the site (τ, ν) of direction a (S,) out; source: csato2002 eq. (131)."""
-        Va = self.V @ a
-        self.multiply(a, -tau, -nu, Va, a @ self.mean, a @ Va)
-
     def include(self, slot, x, row, a, novelty):
         """A new basis vector x (D,) takes a free slot; the process stays what it is.
 

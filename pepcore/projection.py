@@ -12,7 +12,9 @@ import numpy as np
 
 from pepcore.features import Basis
 from pepcore.gaussian import cholesky_inverse, safe_cholesky, solve_lower
+from pepcore.model_validation import check_kernel
 from pepcore.posterior import Posterior
+from pepcore.validation import check_inputs
 
 
 def natural_parameters(K, tau, nu, P=None):
@@ -67,7 +69,8 @@ def posterior_from_natural(kernel, Z, alpha, C):
 
     Source: csato2002 eqs (106) and (122).
     """
-    basis = Basis.build(kernel, Z, jitter=0.0)
+    Z = check_inputs(Z, "Z", copy=True)
+    basis = Basis.build(check_kernel(kernel), Z, jitter=0.0)
     precision, shift = site_parameters(kernel(Z), alpha, C)
     return Posterior(basis, *from_precision(basis.L.T @ precision @ basis.L, basis.L.T @ shift))
 

@@ -25,6 +25,7 @@ RESOLUTION = 0.2  # spacing of even nodes at the bend, in units of `scale`
 EVEN = 0.45  # nodes further apart than this, in units of `scale`, are better stretched; stretching doubles a node's cost
 GRAIN = 16  # counts of nodes differ by a multiple of this
 SHARP = -0.9  # of α · variance · d2; at −1 the tilted distribution has no width left
+LOST = 1e4  # of α² · variance · Var_t[g]; it grows with the square of how much narrower than the Gaussian p^α is
 ALIKE = 1e-13  # relative difference of variances that are equal but for rounding
 CHUNK = 2**14  # elements per array, so that the dozen of them stay in the second-level cache
 GENTLE = ((0.08, 10), (0.16, 14), (0.24, 20), (0.32, 28))  # where p^α tilts weakly: up to this roughness so many nodes
@@ -255,12 +256,11 @@ def _moments(nodes):
     tilted, l = _tilted(nodes)
     total = tilted.sum(axis=0)
     d1 = np.einsum("nr,nr->r", tilted, nodes.g) / total
-    bend = nodes.g - d1
-    bend *= bend
-    bend *= nodes.alpha
-    bend += nodes.curvature
-    d2 = np.einsum("nr,nr->r", tilted, bend) / total
-    sharp = np.flatnonzero(nodes.alpha * nodes.variance * d2 < SHARP)
+    around = nodes.g - d1
+    gained = nodes.alpha * np.einsum("nr,nr,nr->r", tilted, around, around) / total
+    d2 = np.einsum("nr,nr->r", tilted, nodes.curvature) / total + gained
+    narrowing = nodes.alpha * nodes.variance
+    sharp = np.flatnonzero((narrowing * d2 < SHARP) | (narrowing * gained > LOST))  # d2 alone may be too wrong to tell
     if len(sharp):
         d2[sharp] = _sharp_curvature(nodes, sharp, tilted, total)
     return l, d1, d2

@@ -5,6 +5,7 @@ import math
 import numpy as np
 from scipy.linalg import blas
 
+LOST = 1e-8  # part of a variance that a site leaves, below which dividing the site out would leave mostly rounding
 BLOCK = 128  # rows whose covariances with each other and with the basis vectors are computed together
 
 
@@ -76,12 +77,16 @@ class Learner:
                     self._refresh()
         return self.report
 
-    def sum_sites(self):
-        """Λ and b afresh from the sites, and everything else from these; source: csato2002 eqs (126) and (128)."""
+    def sum_sites(self, without=-1):
+        """Λ and b afresh from the sites, perhaps without that of one row, and everything else from these.
+
+        Source: csato2002 eqs (126) and (128).
+        """
         process, sites = self.process, self.sites
-        process.precision[:] = sites.A.T @ (sites.A * sites.tau[:, None])
-        process.shift[:] = sites.nu @ sites.A
-        process.log_height = float(sites.log_heights.sum())
+        counted = np.arange(len(sites.tau)) != without
+        process.precision[:] = sites.A.T @ (sites.A * (counted * sites.tau)[:, None])
+        process.shift[:] = (counted * sites.nu) @ sites.A
+        process.log_height = float(counted @ sites.log_heights)
         self._refresh()
 
     def _refresh(self):
@@ -121,7 +126,9 @@ class Learner:
             self.k[:, newcomer] = self.between[:, i]
             a[newcomer] = Va[newcomer] = math.sqrt(novelty)  # now the residual is a coordinate of v, at its prior
             spread, residual = spread + novelty, 0.0
-        tau, nu, log_height = _site(l, d1, d2, mean, spread, self.rho * residual)
+        kept = self.rho * residual
+        shrinkage = float(self.likelihood.shrinkage(d2, spread + kept, 1.0, residual - kept))
+        tau, nu, log_height = _site(l, d1, d2, mean, spread, kept, shrinkage)
         process.multiply(a, tau, nu, Va, mean, spread)
         process.log_height += log_height
         self.report["log_predictive"] += l
@@ -130,11 +137,22 @@ class Learner:
             self._keep_to_budget(newcomer)
 
     def _forget(self, row):
-        """Divide the site of a datum out, if it has one; source: csato2002 eq. (131)."""
-        sites = self.sites
-        if sites is not None and (sites.tau[row] or sites.nu[row]):
-            self.process.divide(sites.A[row], sites.tau[row], sites.nu[row])
-            self.process.log_height -= sites.log_heights[row]
+        """Divide the site of a datum out, if it has one; source: csato2002 eq. (131).
+
+        Where a site is so sharp that this would leave mostly rounding, the others are multiplied anew; if all have τ >= 0 their
+        product is proper.
+        """
+        sites, process = self.sites, self.process
+        if sites is None or not (sites.tau[row] or sites.nu[row]):
+            return
+        a, tau, nu = sites.A[row], sites.tau[row], sites.nu[row]
+        Va = process.V @ a
+        spread = a @ Va
+        if 1 - tau * spread < LOST and sites.tau.min() >= 0:
+            self.sum_sites(without=row)
+        else:
+            process.multiply(a, -tau, -nu, Va, a @ process.mean, spread)
+            process.log_height -= sites.log_heights[row]
 
     def _remember(self, row, tau, nu, log_height, a, spread):
         sites = self.sites
@@ -170,19 +188,17 @@ class Learner:
             self.sites.A = np.pad(self.sites.A, ((0, 0), (0, more)))
 
 
-def _site(l, d1, d2, mean, spread, kept):
+def _site(l, d1, d2, mean, spread, kept, shrinkage):
     """τ, ν and log height of the site that moves N(mean, spread + kept) to the moments of the tilted distribution.
 
     l, d1 and d2 are log E[p(y|f)] and its derivatives in the mean, with the whole variance of f. `kept` is the part of
     the residual variance that belongs to the process; the site is then taken for a function of aᵀv, of variance
-    `spread`, alone, and its logarithm loses ½ τ · kept on average.
+    `spread`, alone, and its logarithm loses ½ τ · kept on average. `shrinkage` is 1 + d2 · (spread + kept).
 
     Source: csato2002 eqs (108) to (114), with the constant of eq. (111) that eq. (113) lacks; :eq:`cs-site`, :eq:`cs-rho`.
     """
-    matched = spread + kept
-    shrinkage = 1 + d2 * matched
     tau, nu = -d2 / shrinkage, (d1 - d2 * mean) / shrinkage
-    return tau, nu, l - site_log_mass(tau, nu, mean, matched) - 0.5 * tau * kept
+    return tau, nu, l - site_log_mass(tau, nu, mean, spread + kept) - 0.5 * tau * kept
 
 
 def site_log_mass(tau, nu, mean, variance):

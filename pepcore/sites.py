@@ -55,6 +55,13 @@ def log1p_ratio(x):
     return np.where(x == 0, 1.0, np.log1p(safe) / safe)
 
 
+def log_ratio(kept, removed):
+    """−log(kept)/removed for arrays kept > 0 and removed with the sum 1, neither of which the other tells when it is small."""
+    most = removed > 0.5
+    by_kept = -np.log(kept) / np.where(most, removed, 1.0)
+    return np.where(most, by_kept, log1p_ratio(-np.where(most, 0.0, removed)))
+
+
 def cavity(mean, variance, sites, alpha):
     """Marginals of the posterior after a fraction alpha of each datum's own site is divided out.
 
@@ -89,7 +96,7 @@ def cavity(mean, variance, sites, alpha):
     return (mean - alpha * sites.nu * variance) / kept, variance / kept
 
 
-def target(cavity_mean, cavity_variance, d1, d2, alpha):
+def target(cavity_mean, cavity_variance, d1, d2, alpha, shrinkage=None):
     """The sites that move each cavity to the moments of its tilted distribution.
 
     τ* = −d2/(1 + α d2 s\\),   ν* = (d1 − d2 μ\\)/(1 + α d2 s\\).
@@ -99,6 +106,7 @@ def target(cavity_mean, cavity_variance, d1, d2, alpha):
     cavity_mean, cavity_variance : (N,), what `cavity` returned (without the residual variance h)
     d1, d2 : (N,), first and second derivative of l_alpha in the cavity mean
     alpha : float or (N,)
+    shrinkage : (N,), 1 + α d2 s\\ where the likelihood knows it better than by this difference
 
     Returns
     -------
@@ -107,7 +115,7 @@ def target(cavity_mean, cavity_variance, d1, d2, alpha):
     Source: bui2017 eqs (63) and (74); :eq:`pep-target`.
     """
     # the tilted variance over the cavity's, > 0 since the variance of any distribution is
-    shrinkage = 1 + alpha * d2 * cavity_variance
+    shrinkage = 1 + alpha * d2 * cavity_variance if shrinkage is None else shrinkage
     return Sites(-d2 / shrinkage, (d1 - d2 * cavity_mean) / shrinkage)
 
 

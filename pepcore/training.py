@@ -8,6 +8,7 @@ from scipy.linalg import LinAlgError
 from pepcore import power_ep
 from pepcore.fit import Model
 from pepcore.minibatch import fit_minibatch
+from pepcore.model_validation import check_kernel, check_likelihood
 from pepcore.parameters import Coordinates, open_box
 from pepcore.sites import ImproperCavityError
 from pepcore.starts import choose_pseudo_inputs, default_kernel, spread_of, variance_of
@@ -82,18 +83,18 @@ def fit(
     ------
     ValueError
         For wrong shapes, NaN, names in `optimise` that do not exist or leave nothing to learn, more pseudo-inputs than
-        distinct rows of X, or settings out of range.
+        distinct rows of X, settings out of range, or options that `method` does not have or cannot do without.
     """
     X = check_inputs(X, "X")
     y = check_targets(y, len(X))
-    accepted = inspect.signature(method).parameters
+    accepted = _parameters_of(method)
     optimise = check_names(optimise, ("kernel", "noise", "Z", "likelihood"))
     restarts = check_count(restarts, "restarts")
     max_evaluations = check_count(max_evaluations, "max_evaluations", least=0)
     tolerance = check_not_negative(tolerance, "tolerance", "0 goes on until the evidence no longer rises, 1e-9 is usual")
     rng = np.random.default_rng(seed)
     spread = spread_of(X)
-    kernel = kernel if kernel is not None else default_kernel(X, y)
+    kernel = check_kernel(kernel) if kernel is not None else default_kernel(X, y)
     noise = check_positive(noise, "noise") if noise is not None else 0.1 * variance_of(y)
     if "alpha" in accepted:  # private powers are copied, since the model keeps them
         options = {**options, "alpha": as_real(alpha, "alpha").copy() if np.ndim(alpha) else alpha}
@@ -104,7 +105,8 @@ def fit(
     if "Z" in accepted:
         start["Z"] = _start_pseudo_inputs(Z, X, M, rng)
     if "likelihood" in options:
-        start["likelihood"] = options.pop("likelihood")
+        start["likelihood"] = check_likelihood(options.pop("likelihood"))
+    _check_options(method, start, options)
     coordinates = Coordinates(tuple(name for name in start if name in optimise), spread)
 
     def evaluate(values, sites):
@@ -136,6 +138,25 @@ def fit(
         search.message,
         np.array(search.history),
     )
+
+
+def _parameters_of(method):
+    if not callable(method):
+        raise ValueError(f"method = {method!r} must be a function such as power_ep.regression, power_ep.infer or exact.infer")
+    return inspect.signature(method).parameters
+
+
+def _check_options(method, start, options):
+    """Raise ValueError if `method` cannot be called with the values of `start` and these options."""
+    data = [name for name in ("kernel", "Z", "X", "y") if name != "Z" or "Z" in start]
+    named = {name: value for name, value in start.items() if name not in data} | options
+    try:
+        inspect.signature(method).bind(*data, **named)  # whatever the data are
+    except TypeError as reason:
+        own = [name for name in _parameters_of(method) if name not in (*data, "noise", "alpha", "method")]
+        name = f"{method.__module__}.{method.__qualname__}" if inspect.isfunction(method) else repr(method)
+        hint = "; power_ep.infer and exact.infer take a likelihood, regression takes none" * ("likelihood" in str(reason))
+        raise ValueError(f"method {name}: {reason}; its options are {', '.join(own)}{hint}") from None
 
 
 def _start_pseudo_inputs(Z, X, M, rng):

@@ -4,10 +4,11 @@ Every function returns the checked value as float64 (without a copy where it alr
 writes to what it was given.  Nothing is coerced silently: a wrong shape is an error, not a guess.
 """
 
+from itertools import chain
+
 import numpy as np
 
 from pepcore.gaussian import MAX_JITTER
-from pepcore.sites import Sites
 
 
 def as_real(value, name, expected="an array of real numbers"):
@@ -41,7 +42,10 @@ def as_real(value, name, expected="an array of real numbers"):
 
 
 def refuse_mask(value, name):
-    """Raise ValueError for a masked array: NumPy would use what lies under the mask."""
+    """Raise ValueError for a masked array, and for lists that hold one: NumPy would use what lies under the mask."""
+    if isinstance(value, list | tuple) and _hold_mask(value):
+        for i, item in enumerate(value):
+            refuse_mask(item, f"{name}[{i}]")
     if np.ma.isMaskedArray(value):
         raise ValueError(
             f"{name} is a masked array, expected a plain one, as the mask would be lost; drop the masked rows, or give "
@@ -49,10 +53,21 @@ def refuse_mask(value, name):
         )
 
 
+def _hold_mask(items):
+    """Whether there is a masked array among the items of a list, or in lists among them; quick, as they may be many."""
+    kinds = set(map(type, items))
+    if any(issubclass(kind, list | tuple) for kind in kinds):
+        inner = chain.from_iterable(item for item in items if isinstance(item, list | tuple))
+        if _hold_mask(list(inner)):
+            return True
+    return any(issubclass(kind, np.ma.MaskedArray) for kind in kinds)
+
+
 def check_finite(array, name):
     """Raise ValueError if `array` (any shape) holds a NaN or an infinity; return it otherwise."""
-    bad = ~np.isfinite(array)
-    if bad.any():
+    finite = np.isfinite(array)
+    if not finite.all():
+        bad = ~finite
         if array.ndim == 0:
             raise ValueError(f"{name} = {array} is NaN or infinite, expected a finite number")
         first = tuple(int(i) for i in np.argwhere(bad)[0])
@@ -248,12 +263,6 @@ def check_fraction(value, name):
     return number
 
 
-def check_plain(kernel, method):
-    """Raise ValueError if `kernel` has pseudo-points that are no values of f, which `method` (str, a plural) cannot use."""
-    if hasattr(kernel, "uf"):
-        raise ValueError(f"{method} take points of f itself; give a plain kernel, not one for other pseudo-points")
-
-
 def check_names(names, known, name="optimise"):
     """Check a choice among known names; returns it as a tuple, or ValueError for one name alone or names unknown."""
     choices = ", ".join(map(repr, known))
@@ -293,14 +302,3 @@ def check_order(order, size, name="order"):
             "numpy's Generator.permutation makes such an order"
         )
     return order.astype(int)
-
-
-def check_sites(sites, shape, name="sites"):
-    """Check Sites to start from; returns a copy, or ValueError for another kind or shape, or values that are not finite."""
-    expected = f"{name} must be Sites of shape {shape}, the last axis one for each row of X, as a fit of this kind holds them"
-    if not isinstance(sites, Sites):
-        raise ValueError(f"{expected}; got {type(sites).__name__}")
-    tau, nu = (as_real(value, f"{name}.{key}").copy() for key, value in vars(sites).items())
-    if tau.shape != shape or nu.shape != shape:
-        raise ValueError(f"{expected}; got Sites of shapes {tau.shape} and {nu.shape}")
-    return Sites(check_finite(tau, "sites.tau"), check_finite(nu, "sites.nu"))

@@ -340,6 +340,14 @@ def test_masked_arrays_are_refused(call):
         call(X, np.ma.masked_greater(y, 0.0), Z)
 
 
+def test_lists_that_hold_masked_arrays_are_refused():
+    X, y, Z = problem(N=2)
+    with pytest.raises(ValueError, match=r"X\[1\] is a masked array"):
+        regression([X[0], np.ma.array([1.0, 99.0], mask=[0, 1])], y, Z)
+    with pytest.raises(ValueError, match=r"X\[0\]\[1\] is a masked array"):
+        regression([[1.0, np.ma.masked], [1.0, 2.0]], y, Z)
+
+
 @pytest.mark.parametrize("call", SPARSE)
 def test_pseudo_inputs_of_another_shape(call):
     X, y, Z = problem()

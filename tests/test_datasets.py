@@ -316,6 +316,28 @@ def test_a_stream_of_nothing_is_refused_at_once(name):
         datasets.stream(**{name: 0})
 
 
+@pytest.mark.parametrize(
+    ("train", "message"),
+    [
+        ([1.0, np.nan], r"train holds 1 value\(s\) that are NaN"),
+        (np.array(["a", "b"]), "train must be an array of real numbers"),
+        (np.zeros(0), r"train has shape \(0,\), expected \(N,\) or \(N, D\)"),
+        (np.float64(3.0), r"train has shape \(\)"),
+        (np.ma.masked_greater([1.0, 2.0, 100.0], 50), "train is a masked array"),
+    ],
+)
+def test_standardise_refuses_what_has_no_mean(train, message):
+    test = np.zeros(np.shape(train))
+    for call in (lambda: datasets.standardise(train, test), lambda: datasets.location_scale(train)):
+        with pytest.raises(ValueError, match=message):
+            call()
+
+
+def test_standardise_refuses_test_rows_that_are_no_numbers():
+    with pytest.raises(ValueError, match="test holds 1 value"):
+        datasets.standardise([1.0, 2.0], [np.nan])
+
+
 def test_standardise_uses_the_training_rows_and_guards_constant_columns():
     rng = np.random.default_rng(0)
     train, test = rng.normal(5, 3, (200, 3)), rng.normal(5, 3, (50, 3))
@@ -462,3 +484,32 @@ def test_a_block_depends_on_seed_number_and_size_alone():
     few, many = (list(datasets.stream(3, rows=rows, block=10)) for rows in (25, 60))
     assert all(np.array_equal(a.X, b.X) and np.array_equal(a.y, b.y) for a, b in zip(few[:2], many, strict=False))
     assert [len(block.y) for block in few] == [10, 10, 5]
+
+
+@pytest.mark.parametrize("N", [-1, 0, 2.5, "many"])
+@pytest.mark.parametrize("make", GENERATORS)
+def test_generators_refuse_numbers_of_rows_that_are_none(make, N):
+    with pytest.raises(ValueError, match=r"N .*must be a whole number"):
+        make(N=N)
+
+
+@pytest.mark.parametrize(
+    ("make", "options", "message"),
+    [
+        (datasets.toy_ard_gp, {"D": 0}, "D = 0 must be"),
+        (datasets.twonorm, {"D": -1}, "D = -1 must be"),
+        (datasets.ringnorm, {"D": 2.5}, "D = 2.5 must be"),
+        (datasets.stream, {"D": 0}, "D = 0 must be"),
+        (datasets.toy_ard_gp, {"lengthscales": ["a"] * 5}, "lengthscales must be an array of real numbers"),
+        (datasets.banana, {"steepness": np.nan}, "steepness = nan"),
+        (datasets.three_classes_2d, {"lengthscale": np.nan}, "lengthscales must be positive"),
+        (datasets.factors, {"scale": np.nan}, "scale = nan"),
+        (datasets.factors, {"scale": 0}, "scale = 0.0 must be positive"),
+        (datasets.stream, {"lengthscale": np.nan}, "lengthscale = nan"),
+        (datasets.stream, {"lengthscale": 0.0}, "lengthscale = 0.0 must be positive"),
+        (datasets.stream, {"features": 0}, "features = 0 must be"),
+    ],
+)
+def test_generators_refuse_settings_that_would_give_nan(make, options, message):
+    with pytest.raises(ValueError, match=message):
+        make(**options)

@@ -868,3 +868,11 @@ def test_a_natural_step_of_the_hybrid_basis_follows_its_own_gradient():
     assert close(np.linalg.inv(covariance(after)), np.linalg.inv(covariance(hybrid)) - 2 * step * dS, 1e-5)
     shifts = [np.linalg.solve(covariance(q), mean(q)) for q in (hybrid, after)]
     assert close(shifts[1], shifts[0] + step * (dm - 2 * dS @ mean(hybrid)), 1e-5)
+
+
+def test_a_rate_that_throws_the_kernel_far_away_is_named_as_the_fault():
+    X = np.random.default_rng(0).normal(size=(60, 1))
+    with pytest.raises(decoupled.DivergenceError, match="too long"):
+        decoupled.infer(
+            SquaredExponential(), X[:5], X[5:9], X, np.sign(X[:, 0]), Probit(), rate=1e3, steps=20, optimise=("kernel",)
+        )

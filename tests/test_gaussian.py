@@ -104,3 +104,9 @@ def test_triangular_helpers_agree_with_dense_algebra(seed, size, transposed):
     np.testing.assert_allclose(gaussian.multiply_lower(L, B.copy(), transposed), T @ B, atol=1e-9)
     np.testing.assert_allclose(gaussian.inverse_lower(L) @ L, np.eye(size), atol=1e-9)
     assert gaussian.log_determinant(L) == pytest.approx(np.linalg.slogdet(L @ L.T)[1])
+
+
+def test_safe_cholesky_takes_whole_numbers():
+    L, jitter = gaussian.safe_cholesky(np.array([[4, 2], [2, 2]]))
+    np.testing.assert_array_equal(L, [[2.0, 0.0], [1.0, 1.0]])
+    assert jitter == 0

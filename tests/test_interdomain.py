@@ -96,7 +96,7 @@ def test_bad_input_is_refused():
         Blurred(BASE, np.nan)
     with pytest.raises(ValueError, match="3 widths"):
         power_ep.regression(Blurred(BASE, [0.1, 0.2, 0.3]), Z, X, y)
-    with pytest.raises(ValueError, match="unknown kernel parameters"):
+    with pytest.raises(ValueError, match=r"\['width'\]; this kernel has \['lengthscales', 'variance', 'widths'\]"):
         Blurred(BASE, 0.1).with_parameters({"width": 0.2})
 
 
@@ -118,3 +118,12 @@ def test_methods_whose_points_are_data_refuse_other_pseudo_points():
 def test_a_sum_refuses_a_part_with_pseudo_points_of_its_own():
     with pytest.raises(ValueError, match="cannot be part of a sum"):
         BASE + Blurred(BASE, 0.7)
+
+
+def test_one_lengthscale_or_width_in_an_array_has_a_gradient_of_one():
+    Z, X, y = problem(6)
+    expected = power_ep.regression(Blurred(SquaredExponential(1.7, 1.1), 0.4), Z, X, y).gradient
+    found = power_ep.regression(Blurred(SquaredExponential(1.7, [1.1]), [0.4]), Z, X, y).gradient
+    for key in ("lengthscales", "widths"):
+        assert found[key].shape == (1,)
+        assert found[key][0] == pytest.approx(expected[key], rel=1e-12)

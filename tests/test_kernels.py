@@ -206,3 +206,37 @@ def test_large_matrices_are_those_of_their_rows(kernel):
     for key, value in gradient.items():
         np.testing.assert_allclose(value, sum(part[0][key] for part in parts), rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(dX2, kernel.vjp(X2, X, dK.T.copy())[1], rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("family", [SquaredExponential, Matern52])
+def test_one_lengthscale_in_an_array_has_a_gradient_of_one(family):
+    rng = np.random.default_rng(7)
+    X, X2, dK = rng.normal(size=(5, 3)), rng.normal(size=(4, 3)), rng.normal(size=(5, 4))
+    expected, _ = family(1.3, 0.7).vjp(X, X2, dK)
+    found, _ = family(1.3, [0.7]).vjp(X, X2, dK)
+    assert found["lengthscales"].shape == (1,)
+    assert found["lengthscales"][0] == pytest.approx(expected["lengthscales"], rel=1e-14)
+    assert family(1.3, [0.7]).vjp(X[:, :1], X2[:, :1], dK)[0]["lengthscales"].shape == (1,)
+
+
+@pytest.mark.parametrize("kernel", [SquaredExponential(), Matern52()], ids=lambda k: type(k).__name__)
+def test_a_row_does_not_depend_on_the_rows_beside_it(kernel):
+    """500 lengthscales away the product is wrong by 1e-10, and a row that is further away must not change its neighbours'."""
+    rng = np.random.default_rng(8)
+    X, X2 = rng.uniform(-500, 500, (40, 1)), np.linspace(-500, 500, 300)[:, None]
+    far = np.array([[-5000.0], [5000.0]])
+    together = kernel(np.concatenate([far[:1], X, far[1:]]), X2)
+    np.testing.assert_allclose(together[1:-1], kernel(X, X2), rtol=0, atol=1e-15)
+    np.testing.assert_array_equal(together[[0, -1]], kernel(far, X2))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("kernel", [SquaredExponential(), Matern52(), SquaredExponential() + Matern52()],
+                         ids=["se", "matern", "sum"])
+@pytest.mark.parametrize("distance", [1e155, 1e250])
+def test_distances_whose_square_overflows_are_infinite_to_a_kernel(kernel, distance):
+    X = np.array([[0.0], [distance], [-distance]])
+    np.testing.assert_array_equal(kernel(X), kernel(X).diagonal()[0] * np.eye(3))
+    gradient, dX = kernel.vjp(X, X, np.ones((3, 3)))
+    assert all(np.isfinite(value) for value in gradient.values())
+    np.testing.assert_array_equal(dX, 0.0)

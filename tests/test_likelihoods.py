@@ -2,6 +2,7 @@
 
 import inspect
 from dataclasses import dataclass
+from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.special import erfcx, expit, gammaln, log_ndtr, ndtr
 
+from pepcore import power_ep
+from pepcore.kernels import SquaredExponential
 from pepcore.likelihoods import Gaussian, Likelihood, Logit, Poisson, Probit, StudentT
 from pepcore.normal import log_ndtr_derivatives
 from pepcore.quadrature import quadrature_log_moment
@@ -434,3 +437,75 @@ def test_the_densities_of_noise_and_counts_are_normalised(degrees):
     assert np.trapezoid(p * 0.3 * np.cosh(t), t) == pytest.approx(1.0, abs=1e-6)
     counts = np.arange(200.0)
     assert np.exp(Poisson().log_density(counts, 1.5)).sum() == pytest.approx(1.0, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("likelihood", "name", "known"),
+    [(StudentT(), "degrees", r"\['scale'\]"), (Gaussian(), "nois", r"\['noise'\]"), (Probit(), "scale", r"\[\]")],
+)
+def test_parameters_that_are_not_learnt_or_not_there_are_refused(likelihood, name, known):
+    with pytest.raises(ValueError, match=rf"unknown likelihood parameters \['{name}'\]; this one has {known}"):
+        likelihood.with_parameters({name: 1.0})
+
+
+def test_log_normal_derivatives_of_whole_numbers():
+    for found, expected in zip(log_ndtr_derivatives(np.array([1, -2])), log_ndtr_derivatives(np.array([1.0, -2.0]))):
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1.0])
+@pytest.mark.parametrize("scale", [1e-5, 1e-6, 1e-7])
+def test_the_curvature_where_the_noise_is_a_millionth_of_the_prior(scale, alpha):
+    """The tilted distribution is p^α itself, a Student-t of α(ν + 1) − 1 degrees: d2 = (Var_t/variance − 1)/(α variance)."""
+    degrees = alpha * 11 - 1
+    tilted = 10 * scale**2 / (degrees - 2)  # (1 + f²/(10 scale²))^(−α·11/2)
+    _, _, d2 = StudentT(10.0, scale).log_moment(np.ones(1), np.zeros(1), np.ones(1), alpha)
+    assert d2[0] == pytest.approx((tilted - 1) / alpha, rel=1e-14)
+
+
+@pytest.mark.parametrize("y", [1e3, 1e6, 1e9])
+def test_the_density_of_a_large_count_keeps_its_digits_about_its_peak(y):
+    """Differences of log p between neighbouring f, against fifty digits; with E[exp(f)] they are those at alpha = 0."""
+    f = np.log(y) + np.array([-3.0, -1.0, 0.0, 0.5, 3.0]) / np.sqrt(y)
+    with localcontext(prec=50):
+        exact = [Decimal(y) * Decimal(x) - Decimal(x).exp() for x in f]
+        expected = np.array([float(value - exact[2]) for value in exact])
+        slope = np.array([float(Decimal(y) - Decimal(x).exp()) for x in f])
+    log_p, d1, _ = Poisson().derivatives(y, f)
+    np.testing.assert_allclose(log_p - log_p[2], expected, rtol=0, atol=1e-15 * np.log(y) * np.sqrt(y))  # that of f
+    np.testing.assert_allclose(d1 / np.sqrt(y), slope / np.sqrt(y), atol=1e-14 * np.sqrt(y))
+    spread = 1 / y  # E[exp(f)] = exp(mean + spread/2)
+    l, d1_at_zero, _ = Poisson().log_moment(y, f - spread / 2, spread, 0.0)
+    np.testing.assert_allclose(l, log_p - y * spread / 2, atol=1e-15 * np.log(y) * y)
+    np.testing.assert_allclose(d1_at_zero / np.sqrt(y), d1 / np.sqrt(y), atol=1e-14 * np.sqrt(y))
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1.0])
+@pytest.mark.parametrize("size", [1e5, 1e6, 1e7])
+def test_inference_from_large_counts_converges(size, alpha):
+    """To the rounding of f: the last digit of f = 14 is 1e-12 of the width of a posterior from a million counts."""
+    X, Z = np.random.default_rng(9).uniform(-2, 2, (40, 1)), np.linspace(-2, 2, 8)[:, None]
+    y = np.round(size * np.exp(np.sin(X[:, 0])))
+    fit = power_ep.infer(SquaredExponential(), Z, X, y, Poisson(), alpha=alpha, tolerance=1e-13 * size + 1e-8)
+    assert fit.converged
+    assert fit.sweeps < 15
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
+def test_shrinkage_is_one_plus_alpha_d2_times_the_matched_variance(alpha):
+    """A Gaussian knows it in closed form: (noise + α rest)/(noise + α (matched + rest)), to all digits where nothing is left."""
+    matched, rest = np.array([0.3, 2.0, 1.0]), np.array([0.0, 0.7, 0.5])
+    for likelihood in (Gaussian(0.2), Probit()):
+        _, _, d2 = likelihood.log_moment(np.ones(3), np.zeros(3), matched + rest, alpha)
+        found = likelihood.shrinkage(d2, matched, alpha, rest)
+        np.testing.assert_allclose(found, 1 + alpha * d2 * matched, rtol=1e-14)
+    assert Gaussian(1e-30).shrinkage(-1.0, 1.0, 1.0) == 1e-30
+
+
+def test_the_gradient_in_a_small_noise_keeps_its_digits():
+    """At alpha = 1 the noise is variance: ∂l/∂noise = ½ (d2 + d1²)."""
+    y, mean, variance = np.array([0.3]), np.array([-0.2]), np.array([0.9])
+    for noise in (1e-2, 1e-9, 1e-16):
+        _, d1, d2 = Gaussian(noise).log_moment(y, mean, variance, 1.0)
+        found = Gaussian(noise).parameter_gradient(y, mean, variance, 1.0)["noise"]
+        np.testing.assert_allclose(found, 0.5 * (d2 + d1**2), rtol=1e-13)

@@ -314,3 +314,9 @@ def test_a_step_on_one_batch_of_all_data_is_a_damped_sweep():
         np.testing.assert_allclose(model.fit.sites.tau, sweep.sites.tau, rtol=1e-10)
         np.testing.assert_allclose(model.fit.sites.nu, sweep.sites.nu, rtol=1e-10)
         assert model.history == pytest.approx([start.log_evidence], rel=1e-12)
+
+
+def test_a_rate_that_throws_the_parameters_far_away_ends_without_an_error_of_the_kernel():
+    X = np.random.default_rng(0).normal(size=(60, 1))
+    model = training.fit_minibatch(None, X, np.sign(X[:, 0]), Probit(), M=5, rate=1e3, batch=13, epochs=5)
+    assert all(np.all(value > 0) and np.all(np.isfinite(value)) for value in model.kernel.parameters.values())

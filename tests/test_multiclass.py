@@ -477,3 +477,40 @@ def test_blocks_of_rows_do_not_change_the_exact_gradient(monkeypatch):
     blocked = gradient()
     for c in range(3):
         assert blocked["Z"][c] == pytest.approx(whole["Z"][c], rel=1e-9, abs=1e-9)
+
+
+def test_seps_evidence_keeps_its_digits_at_small_powers():
+    """It is smooth in alpha: at 1e-12 it is that at 0, and at 1e-4 what the slope between 0 and 1e-3 says."""
+    kernels, Z, X, y, noise = problem(N=30)
+    evidence = lambda alpha: multiclass.infer(kernels, Z, X, y, noise=noise, alpha=alpha, method="sep", **EXACT).log_evidence
+    limit = evidence(0.0)
+    assert [evidence(alpha) for alpha in (1e-300, 1e-14, 1e-12)] == pytest.approx([limit] * 3, abs=1e-9)
+    slope = [(evidence(alpha) - limit) / alpha for alpha in (1e-8, 1e-6, 1e-4)]
+    assert slope == pytest.approx([slope[1]] * 3, rel=1e-3)
+
+
+@pytest.mark.parametrize("alpha", [0.3, 1.0])
+@pytest.mark.parametrize("groups", [None, np.arange(30) % 4, np.arange(30)])
+def test_the_cost_of_tied_sites_is_a_difference_of_log_normalisers(groups, alpha):
+    kernels, Z, X, y, noise = problem(N=30)
+    maps, factors = ClassMaps.build(tuple(kernels), tuple(Z), 3, X, 1e-6), Pairwise(y, 3)
+    masks = [np.ones(1)] if groups is None else [(groups == g).astype(float) for g in np.unique(groups)]
+    flat = multiclass_sep.TiedSites.flat(maps, len(masks))
+    first = multiclass_sep.evaluate(maps, factors, noise, alpha, masks, flat)
+    state = multiclass_sep.evaluate(maps, factors, noise, alpha, masks, flat.toward(first.target, 0.7))
+    G = lambda q: 0.5 * ((q.precision_cholesky.T @ q.mean) ** 2).sum() - np.log(np.diag(q.precision_cholesky)).sum()
+    expected = sum(map(G, state.posteriors))
+    for group in state.groups:
+        triples = zip(group.counts, group.cavities, state.posteriors)
+        expected += group.l + sum(n * (G(cavity) - G(whole)) for n, cavity, whole in triples) / alpha
+    assert state.log_evidence == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("noise", [1e-2, 1e-6, 1e-12])
+def test_the_gradient_in_a_tiny_noise_is_half_of_two_derivatives_at_power_one(noise):
+    """The factor sees the sum of variance and noise alone, so with a noise of almost 0 the derivative is that in the variance."""
+    factors, mean, variance = Pairwise(np.array([0]), 2), np.array([[[0.3]], [[0.9]]]), np.array([[[0.5]], [[0.8]]])
+    found = factors.tilted(mean, variance, np.full(2, noise), 1.0).dnoise[0, 0, 0]
+    step = 1e-5
+    up, down = (factors.tilted(mean, variance + s, np.full(2, noise), 1.0).l[0, 0] for s in (step, -step))
+    assert found == pytest.approx((up - down) / (4 * step), rel=1e-8)

@@ -376,6 +376,9 @@ def test_bad_settings_of_training_get_a_clear_error(change, message):
     ({"data": 5, "size": 4}, "data = 5 must be a tuple"),
     ({"data": iter([(np.zeros((2, 2)), np.zeros(2))]), "size": 2, "epochs": 3}, "gives its batches once, but epochs = 3"),
     ({"data": [(np.zeros((40, 2)), np.zeros(40))], "size": 4}, "batch 1 has 40 rows, more than size = 4"),
+    ({"data": [np.zeros((40, 2)), np.zeros(40)], "size": 40}, r"batch 1 of data is of type ndarray, expected a pair.* tuple"),
+    ({"data": pd.DataFrame({"x1": [0.0], "x2": [0.0]}), "size": 4}, "batch 1 of data is of type str"),
+    ({"data": [(1.0, 1.0)], "size": 4}, r"X has shape \(\)"),
 ])
 def test_bad_settings_of_batches_get_a_clear_error(change, message):
     kernels, Z, X, y, noise = problem()
@@ -470,3 +473,35 @@ def test_a_fit_in_the_middle_of_learning_is_not_written_into():
     for now, then in seen:
         np.testing.assert_array_equal(now, then)
     assert np.abs(seen[-1][0] - seen[0][0]).max() > 0.1
+
+
+@pytest.mark.parametrize("how", ["arrays", "list", "generator"])
+@pytest.mark.parametrize("points", ["one", "in a line"])
+def test_the_units_of_the_inputs_do_not_matter_where_pseudo_inputs_do_not_differ(points, how):
+    _, Z, X, y, noise = problem()
+    Z = Z[0][:1] if points == "one" else np.column_stack([Z[0][:, 0], np.zeros(len(Z[0]))])
+    scales = np.array([1e-3, 1e3])
+
+    def learn(X, Z, kernel):
+        data = {"arrays": (X, y), "list": [(X[:12], y[:12]), (X[12:], y[12:])]}
+        data["generator"] = (batch for batch in data["list"])
+        return fit_minibatch(kernel, Z, data[how], noise=noise, size=24, classes=3, batch=8, rate=0.05)
+
+    plain = learn(X, Z, SquaredExponential(1.0, [1.0, 1.0]))
+    scaled = learn(X * scales, Z * scales, SquaredExponential(1.0, scales))
+    assert np.abs(plain.Z - Z).max() > 0.01
+    np.testing.assert_allclose(scaled.Z / scales, plain.Z, rtol=1e-6, atol=1e-9)
+    assert scaled.evaluations == plain.evaluations
+
+
+@pytest.mark.parametrize("method", ["sep", "ep"])
+def test_the_evidence_of_a_fit_on_batches_is_that_of_its_last_step(method):
+    kernels, Z, X, y, noise = problem()
+    fits = []
+    model = fit_minibatch(kernels, Z, (X, y), method=method, noise=noise, batch=24, epochs=4, rate=0,
+                          callback=lambda learner: fits.append(learner.fit()))
+    assert [one.sweeps for one in fits] == [1, 2, 3, 4]
+    assert (model.fit.sweeps, model.fit.log_evidence) == (4, fits[-1].log_evidence)
+    with pytest.warns(RuntimeWarning, match="not converged after 0 sweeps"):
+        before = multiclass.infer(kernels, Z, X, y, noise=noise, method=method, sites=fits[-2].sites, max_sweeps=0)
+    assert model.fit.log_evidence == pytest.approx(before.log_evidence, rel=1e-9)

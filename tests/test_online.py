@@ -281,6 +281,16 @@ def test_conversions_go_there_and_back(seed):
     same_prediction(back, fit.posterior, 1e-8)
 
 
+def test_a_posterior_made_of_natural_parameters_keeps_its_own_points():
+    Z, alpha, C = XS[:3].copy(), np.ones(3), -0.1 * np.eye(3)
+    posterior = projection.posterior_from_natural(KERNEL, Z, alpha, C)
+    before = posterior.predict(XS)
+    by_list = projection.posterior_from_natural(KERNEL, Z.tolist(), alpha, C)
+    assert np.array_equal(by_list.predict(XS), before)
+    Z *= 2
+    assert np.array_equal(posterior.predict(XS), before)
+
+
 def test_without_projection_the_conversion_finds_every_site():
     X, y = problem(PROBIT, N=20)
     fit = online.infer(KERNEL, X, y, PROBIT, tolerance=1e-10)
@@ -468,7 +478,7 @@ def test_a_site_that_leaves_no_proper_posterior_is_an_error():
     process = Process.fixed(KERNEL, XS)
     a = np.eye(9)[0]
     with pytest.raises(ImproperCavityError, match="must be log-concave"):
-        process.divide(a, 2.0, 0.0)
+        process.multiply(a, -2.0, 0.0, process.V @ a, a @ process.mean, a @ process.V @ a)
 
 
 def test_there_is_no_gradient_and_the_error_says_what_to_do():
@@ -583,3 +593,30 @@ def test_given_pseudo_inputs_are_no_data_and_sites_lie_in_the_order_of_the_data(
     np.testing.assert_allclose(other.sites.tau, one.sites.tau, atol=1e-7)
     np.testing.assert_allclose(other.sites.nu, one.sites.nu, atol=1e-7)
     np.testing.assert_allclose(other.projection, one.projection, atol=1e-7)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("noise", [1e-8, 1e-10, 1e-12])
+def test_sites_as_sharp_as_little_noise_makes_them_can_be_divided_out(noise):
+    """The second sweep takes out of the posterior sites that hold all but 1e-10 of it; Gaussian sites stay as they are."""
+    X, y = problem(N=20)
+    kernel = SquaredExponential(1.0, 0.3)
+    fit = online.infer(kernel, X, y, Gaussian(noise), sweeps=5)
+    dense = exact.regression(kernel, X, y, noise=noise)
+    assert fit.converged
+    np.testing.assert_allclose(fit.sites.tau, 1 / noise, rtol=1e-12)
+    assert fit.log_evidence == pytest.approx(dense.log_evidence, rel=1e-15 / noise + 1e-9)
+    np.testing.assert_allclose(fit.predict(XS)[0], dense.predict(XS)[0], atol=1e-15 / noise + 1e-9)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("rho", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("noise", [1e-6, 1e-8, 1e-10])
+def test_gaussian_sites_on_a_fixed_basis_are_exact_however_small_the_noise(noise, rho):
+    X, y = problem(N=20)
+    kernel = SquaredExponential(1.0, 0.3)
+    fit = fixed_basis.infer(kernel, X[:10], X, y, Gaussian(noise), rho=rho, jitter=0.0)
+    h = fixed_basis.feature_map(kernel, X[:10], X, 0.0).h
+    assert fit.sweeps <= 5
+    np.testing.assert_allclose(fit.sites.tau, 1 / (noise + (1 - rho) * h), rtol=1e-12)
+    np.testing.assert_allclose(fit.sites.nu, y / (noise + (1 - rho) * h), rtol=1e-6)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from pepcore import power_ep
+from pepcore import exact, power_ep
 from pepcore.kernels import Matern52, SquaredExponential
 
 KERNEL = SquaredExponential(1.2, [0.8, 1.3]) + Matern52(0.4, 1.0)
@@ -86,3 +86,37 @@ def test_conversions_hand_out_copies(posterior, Xs):
 def test_wrong_number_of_columns_is_named(posterior):
     with pytest.raises(ValueError, match="Xs has 3 column"):
         posterior.predict(np.zeros((2, 3)))
+
+
+@pytest.mark.parametrize("noise", [1e-14, 1e-16, 1e-30])
+def test_a_posterior_that_almost_no_noise_leaves_has_samples_and_densities(noise):
+    X = np.random.default_rng(0).uniform(-2, 2, (20, 1))
+    y = np.sin(2 * X[:, 0])
+    posterior = exact.regression(SquaredExponential(1.0, 0.1), X, y, noise=noise, jitter=0.0).posterior
+    for rows in [*(slice(n, n + k) for k in (1, 2, 3) for n in range(20 - k)), slice(20)]:
+        _, covariance = posterior.predict_full(X[rows])
+        assert (np.diag(covariance) >= 0).all()  # rounding leaves it on either side
+        draws = posterior.sample(X[rows], 3, np.random.default_rng(0))
+        np.testing.assert_allclose(draws, np.tile(y[rows], (3, 1)), atol=1e-5)
+        assert np.isfinite(posterior.log_density(X[rows], draws)).all()
+
+
+def test_samples_take_a_seed_for_a_generator(posterior, Xs):
+    expected = posterior.sample(Xs, 2, np.random.default_rng(7))
+    np.testing.assert_array_equal(posterior.sample(Xs, 2, 7), expected)
+    assert posterior.sample(Xs, 2, None).shape == (2, 5)
+    old = posterior.sample(Xs, 2, np.random.RandomState(7))
+    np.testing.assert_array_equal(old, posterior.sample(Xs, 2, np.random.RandomState(7)))
+
+
+@pytest.mark.parametrize(
+    ("size", "rng", "message"), [(2, "seed", "rng = 'seed' must be a numpy Generator"), (2.5, 0, "size = 2.5 must be a whole")]
+)
+def test_samples_refuse_what_is_no_seed_and_no_number(posterior, Xs, size, rng, message):
+    with pytest.raises(ValueError, match=message):
+        posterior.sample(Xs, size, rng)
+
+
+def test_log_density_refuses_values_that_are_not_finite(posterior, Xs):
+    with pytest.raises(ValueError, match=r"fs holds 1 value\(s\) that are NaN"):
+        posterior.log_density(Xs, [0, 1, 2, 3, np.nan])

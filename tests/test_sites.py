@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pepcore.likelihoods import Gaussian, Probit
-from pepcore.sites import ImproperCavityError, Sites, cavity, log1p_ratio, move, site_energy, target
+from pepcore.sites import ImproperCavityError, Sites, cavity, log1p_ratio, log_ratio, move, site_energy, target
 from pepcore.sweeps import PATIENT_STEP, damped_step
 
 
@@ -141,3 +141,10 @@ def test_a_move_is_measured_in_units_that_do_not_depend_on_those_of_f():
 ])
 def test_the_next_step(change, before, turned, step, largest, expected):
     assert damped_step(change, before, turned, step, largest) == pytest.approx(expected, rel=1e-12)
+
+
+def test_log_ratio():
+    removed = np.array([0.0, 1e-300, 1e-9, 0.3, 0.5, 0.7])
+    np.testing.assert_allclose(log_ratio(1 - removed, removed), log1p_ratio(-removed), rtol=1e-15)
+    kept = np.array([1e-9, 1e-20, 1e-300])  # 1 − removed is 0 or nearly
+    np.testing.assert_allclose(log_ratio(kept, 1 - kept), -np.log(kept), rtol=2e-9)

@@ -301,6 +301,7 @@ def test_the_coordinate_without_an_upper_bound_does_not_overflow():
     coordinates, values = Coordinates(("noise",), np.ones(1)), {"noise": 1.0}
     assert open_box(coordinates.bounds(values))[-1][1] is None
     assert np.isfinite(coordinates.unpack(np.array([1e4]), values)["noise"])
+    assert coordinates.unpack(np.array([-1e4]), values)["noise"] > 0  # nor vanish, where nothing bounds a step of Adam
 
 
 @pytest.mark.parametrize(("max_evaluations", "converged"), [(3, False), (1000, True)])
