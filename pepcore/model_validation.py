@@ -1,6 +1,6 @@
 """Checks at the public door of what is no plain array: kernels and their inputs, likelihoods and sites.
 
-Kernels and likelihoods need no common ancestor: whatever has the one method that inference cannot do without is taken.
+Kernels and likelihoods need no common ancestor: whatever has what inference cannot do without is taken.
 """
 
 from pepcore.sites import Sites
@@ -8,8 +8,13 @@ from pepcore.validation import as_real, check_finite
 
 
 def check_kernel(kernel, name="kernel"):
-    """The kernel itself; ValueError for anything without `value_and_vjp`, and for a class in place of its instance."""
-    return _check_part(kernel, "value_and_vjp", name, "a kernel", "SquaredExponential(variance=1.0, lengthscales=1.0)")
+    """The kernel itself; ValueError for what cannot be called or has no `diagonal`, and for a class in place of its instance.
+
+    Only gradients need its `value_and_vjp`.
+    """
+    fits = callable(kernel) and hasattr(kernel, "diagonal")
+    expected = "a kernel, an object that can be called and has the method diagonal"
+    return _check_part(kernel, fits, name, expected, "SquaredExponential(variance=1.0, lengthscales=1.0)")
 
 
 def check_points(X, X2=None):
@@ -30,7 +35,8 @@ def check_points(X, X2=None):
 
 def check_likelihood(likelihood):
     """The likelihood itself; ValueError for anything without `log_moment`, and for a class in place of its instance."""
-    return _check_part(likelihood, "log_moment", "likelihood", "a likelihood", "Probit() or Gaussian(0.1)")
+    expected = "a likelihood, an object with the method log_moment"
+    return _check_part(likelihood, hasattr(likelihood, "log_moment"), "likelihood", expected, "Probit() or Gaussian(0.1)")
 
 
 def check_plain(kernel, method):
@@ -50,10 +56,10 @@ def check_sites(sites, shape, name="sites"):
     return Sites(check_finite(tau, "sites.tau"), check_finite(nu, "sites.nu"))
 
 
-def _check_part(part, method, name, kind, example):
+def _check_part(part, fits, name, expected, example):
     if isinstance(part, type):
-        raise ValueError(f"{name} is the class {part.__name__}, expected {kind} made of it; give {part.__name__}(...)")
-    if not hasattr(part, method):
+        raise ValueError(f"{name} is the class {part.__name__}, expected an object made of it; give {part.__name__}(...)")
+    if not fits:
         got = repr(part) if part is None or isinstance(part, str | int | float) else f"of type {type(part).__name__}"
-        raise ValueError(f"{name} is {got}, expected {kind}, an object with the method {method}; give {example}")
+        raise ValueError(f"{name} is {got}, expected {expected}; give {example}")
     return part

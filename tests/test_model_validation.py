@@ -1,4 +1,4 @@
-"""What is no kernel or no likelihood is named at every public door; what has the one method needed is let in."""
+"""What is no kernel or no likelihood is named at every public door; what has the methods needed is let in."""
 
 import functools
 
@@ -66,8 +66,8 @@ each_door_of_likelihoods = pytest.mark.parametrize("door", TAKE_LIKELIHOODS.valu
 @pytest.mark.parametrize(
     ("kernel", "message"),
     [
-        ("rbf", "is 'rbf', expected a kernel, an object with the method value_and_vjp; give SquaredExponential"),
-        (SquaredExponential, r"is the class SquaredExponential, expected a kernel made of it; give SquaredExponential\("),
+        ("rbf", "is 'rbf', expected a kernel, an object that can be called and has the method diagonal; give SquaredExponential"),
+        (SquaredExponential, r"is the class SquaredExponential, expected an object made of it; give SquaredExponential\("),
         (0.1, "is 0.1, expected a kernel"),
         (X, "is of type ndarray, expected a kernel"),
     ],
@@ -87,7 +87,7 @@ def test_none_among_the_kernels_of_the_classes_is_numbered():
     ("likelihood", "message"),
     [
         ("probit", r"likelihood is 'probit', expected a likelihood.* log_moment; give Probit\(\)"),
-        (Probit, r"likelihood is the class Probit, expected a likelihood made of it; give Probit\("),
+        (Probit, r"likelihood is the class Probit, expected an object made of it; give Probit\("),
         (None, "likelihood is None"),
         (KERNEL, "likelihood is of type SquaredExponential"),
     ],
@@ -108,6 +108,21 @@ class Foreign:
 
     def __call__(self, *inputs):
         return self.part(*inputs)
+
+
+class White:
+    """A kernel for inference alone: it has no parameters, and no derivatives."""
+
+    def __call__(self, X, X2=None):
+        return np.eye(len(X))
+
+    def diagonal(self, X):
+        return np.ones(len(X))
+
+
+def test_a_kernel_without_derivatives_is_good_for_inference():
+    kernel = White()
+    assert exact.infer(kernel, X, LABELS, Probit()).log_evidence == pytest.approx(30 * np.log(0.5), abs=1e-6)
 
 
 def test_kernels_and_likelihoods_of_others_are_taken_for_what_they_can_do():
