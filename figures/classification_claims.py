@@ -90,7 +90,7 @@ def losses_in_which_the_advice_ranks_best(label="true"):
     return float(sum(in_order_of_rank(metric, label)[0] in ADVICE for metric in uci_classification.METRICS))
 
 
-def losses_in_which_an_intermediate_power_ranks_best(label="true"):
+def losses_won_by_an_intermediate_power(label="true"):
     """In how many of the two losses the best average rank is neither VFE's nor EP's."""
     return float(sum(in_order_of_rank(metric, label)[0] not in (0.0, 1.0) for metric in uci_classification.METRICS))
 

@@ -179,7 +179,7 @@ def best_rank(metric):
     return significance.of_means(ranks_of_splits(metric), lambda *means: _at_smallest(uci_regression.ALPHAS, means))
 
 
-def losses_in_which_an_intermediate_power_ranks_best():
+def losses_won_by_an_intermediate_power():
     """In how many of the two losses the best average rank is neither VFE's nor EP's."""
     return float(sum(best_rank(metric).value not in (VFE, EP) for metric in uci_regression.METRICS))
 

@@ -148,7 +148,7 @@ def test_ranks_and_pairings(made_up):
     assert measured.clear_winners("nll") == 1
     assert measured.clear_winners("error_rate") == 0
     assert measured.losses_in_which_the_advice_ranks_best() == 0
-    assert measured.losses_in_which_an_intermediate_power_ranks_best() == 0     # VFE is, in the one that is no tie
+    assert measured.losses_won_by_an_intermediate_power() == 0     # VFE is, in the one that is no tie
 
 
 def test_counts_of_sets(made_up):

@@ -177,7 +177,7 @@ def test_the_advice_holds_for_a_loss_if_its_power_beats_all_others(monkeypatch, 
 def test_intermediate_powers_are_those_between_the_ends(monkeypatch, best, expected):
     best = dict(zip(uci_regression.METRICS, best))
     monkeypatch.setattr(regression_claims, "best_rank", lambda metric: significance.Estimate(best[metric], 0, 1))
-    assert regression_claims.losses_in_which_an_intermediate_power_ranks_best() == expected
+    assert regression_claims.losses_won_by_an_intermediate_power() == expected
 
 
 def test_curves_are_means_over_data_sets():
