@@ -42,19 +42,20 @@ def small_variance(monkeypatch):
     return below
 
 
-def checker_tests(right, wrong):
+def checker_tests(right, wrong, also_right=()):
     """Two tests for the checkers of a chapter: right answers pass, and each usual mistake is named.
 
     Parameters
     ----------
     right : dict of exercise -> right answer
     wrong : list of (exercise, wrong answer, what the checker must say of it)
+    also_right : list of (exercise, right answer in another form)
     """
     from exercises import check
 
-    @pytest.mark.parametrize("name", right)
-    def right_answer_passes(name, capsys):
-        passed, said = check(name, right[name]), capsys.readouterr().out
+    @pytest.mark.parametrize(("name", "answer"), [*right.items(), *also_right])
+    def right_answer_passes(name, answer, capsys):
+        passed, said = check(name, answer), capsys.readouterr().out
         assert passed, said
         assert said.startswith("Correct")
 

@@ -1,10 +1,8 @@
 """The checkers of chapter "Sparse EP by projection": right answers pass, usual mistakes are named."""
 
 import numpy as np
-import pytest
 from checks import cs
 from conftest import changed, checker_tests
-from exercises import check
 
 from pepcore import datasets
 
@@ -111,12 +109,7 @@ WRONG = [
 ]
 
 
-test_right_answer_passes, test_usual_mistake_is_named = checker_tests(RIGHT, WRONG)
-
-
-@pytest.mark.parametrize(("name", "answer"), ALSO_RIGHT)
-def test_also_right(name, answer, capsys):
-    assert check(name, answer), capsys.readouterr().out
+test_right_answer_passes, test_usual_mistake_is_named = checker_tests(RIGHT, WRONG, ALSO_RIGHT)
 
 
 def test_the_process_of_the_checks_is_a_proper_one():

@@ -95,12 +95,7 @@ WRONG = [
 ]
 
 
-test_right_answer_passes, test_usual_mistake_is_named = checker_tests(RIGHT, WRONG)
-
-
-@pytest.mark.parametrize(("name", "answer"), ALSO_RIGHT)
-def test_also_right(name, answer, capsys):
-    assert check(name, answer), capsys.readouterr().out
+test_right_answer_passes, test_usual_mistake_is_named = checker_tests(RIGHT, WRONG, ALSO_RIGHT)
 
 
 def test_mistakes_with_the_two_humps_are_named(monkeypatch, capsys):

@@ -1,10 +1,8 @@
 """The checkers of chapter "Power EP and its limits": right answers pass, usual mistakes are named."""
 
 import numpy as np
-import pytest
 from checks import pep
 from conftest import checker_tests
-from exercises import check
 from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.stats import norm
@@ -84,9 +82,4 @@ WRONG = [
 ]
 
 
-test_right_answer_passes, test_usual_mistake_is_named = checker_tests(RIGHT, WRONG)
-
-
-@pytest.mark.parametrize(("name", "answer"), ALSO_RIGHT)
-def test_also_right(name, answer, capsys):
-    assert check(name, answer), capsys.readouterr().out
+test_right_answer_passes, test_usual_mistake_is_named = checker_tests(RIGHT, WRONG, ALSO_RIGHT)

@@ -1,10 +1,8 @@
 """The checkers of chapter "Which α should I use? Regression": right answers pass, usual mistakes are named."""
 
 import numpy as np
-import pytest
 from checks import wr
 from conftest import checker_tests
-from exercises import check
 from scipy import stats
 
 from figures import refits, runner, significance, uci_regression
@@ -116,9 +114,4 @@ WRONG = [
 ]
 
 
-test_right_answer_passes, test_usual_mistake_is_named = checker_tests(RIGHT, WRONG)
-
-
-@pytest.mark.parametrize(("name", "answer"), ALSO_RIGHT)
-def test_also_right(name, answer, capsys):
-    assert check(name, answer), capsys.readouterr().out
+test_right_answer_passes, test_usual_mistake_is_named = checker_tests(RIGHT, WRONG, ALSO_RIGHT)

@@ -1,5 +1,6 @@
 """The ledger of claims: no claim without a verdict, no verdict without a recomputation."""
 
+import re
 import textwrap
 import tomllib
 
@@ -139,3 +140,26 @@ def test_command(capsys):
     shown = capsys.readouterr().out
     wanted = [claim.id for claim in LEDGER if claim.paper == "bui2017" and claim.verdict == "reproduced"]
     assert [line.split()[1].rstrip(":") for line in shown.split("\n") if line.startswith("reproduced")] == wanted
+
+
+def test_numbers_that_reasons_give_are_those_of_the_results():
+    """What a `why` says of another rule or another comparison, computed as the measures are."""
+    from figures import classification_claims, regression_claims, uci_classification, villacampa_claims
+
+    why = {claim.id: claim.why for claim in claims.ledger()}
+    for claim in claims.ledger():
+        if claim.measure == "regression_claims.wins" and "pool of our runs, our first rule," in claim.why:
+            wide = regression_claims.losses(claim.arguments["metric"])
+            pooled = 100 * (wide[claim.arguments["first"]] < wide[claim.arguments["second"]]).mean()
+            assert re.search(rf"\b{pooled:.0f} %", claim.why), claim.id
+    for alpha in (0.8, 1.0):
+        mean = regression_claims.toy_overestimation(alpha).mean()
+        left = 100 * mean.iloc[-1] / mean[list(regression_claims.INTERMEDIATE)].max()
+        assert f"over all 30 sets, which is what the paper shows, {left:.0f} % is left" in why[f"bui-fig3-end-{alpha:g}"]
+    tied = {data: uci_classification.share(wide, 0.5, 0.0) for data, wide in classification_claims.by_set("nll")}
+    assert f"wins {tied['pima'].value:.0f} and {tied['sonar'].value:.0f} % of the runs" in why["bui-fig24-nll"]
+    assert tied["pima"].low == tied["sonar"].low == 50
+    nearer = {other: 100 * (1 - villacampa_claims.places_at_boundaries(other=other)) for other in ("ep", "gfitc", "sep")}
+    ep, gfitc, sep = nearer.values()
+    said = f"EP's by {ep:.0f} % and GFITC's by {gfitc:.0f} %, and farther than SEP's by {-sep:.0f} %"
+    assert said in why["vil-fig3-boundary"]
