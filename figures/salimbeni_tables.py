@@ -25,7 +25,6 @@ IN_WEIGHTS = {"OrthWeights": ("OrthWeights", 300), "OrthNatWeights": ("OrthNatWe
 GAMMA, BATCH, COLUMNS, STEPS = 700, 1024, 64, 10_000
 MINUTES = 20  # of processor time for learning, for sets of many classes
 OUTPUTS = ("mae", "rmse", "log_likelihood", "bound", "noise", "steps")
-UNFINISHED = "a run takes ten to twenty minutes of one core"
 
 
 def grid():

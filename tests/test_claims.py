@@ -144,7 +144,7 @@ def test_command(capsys):
 
 def test_numbers_that_reasons_give_are_those_of_the_results():
     """What a `why` says of another rule or another comparison, computed as the measures are."""
-    from figures import classification_claims, regression_claims, uci_classification, villacampa_claims
+    from figures import classification_claims, regression_claims, salimbeni_ranks, uci_classification, villacampa_claims
 
     why = {claim.id: claim.why for claim in claims.ledger()}
     for claim in claims.ledger():
@@ -159,6 +159,15 @@ def test_numbers_that_reasons_give_are_those_of_the_results():
     tied = {data: uci_classification.share(wide, 0.5, 0.0) for data, wide in classification_claims.by_set("nll")}
     assert f"wins {tied['pima'].value:.0f} and {tied['sonar'].value:.0f} % of the runs" in why["bui-fig24-nll"]
     assert tied["pima"].low == tied["sonar"].low == 50
+    cells = salimbeni_ranks.ours("classification", "error")
+    rank, apart = salimbeni_ranks.ranks(cells, "error"), significance.critical_difference(*reversed(cells.shape))
+    named = [f"{rank[method]:.2f} for {method}" for method in ("OrthNat", "Orth", "Decoupled")]
+    assert f"{named[0]}, {named[1]} and {named[2]}" in why["sal-tab2-ranks"]
+    assert f"if they lie {apart:.2f} apart" in why["sal-tab2-ranks"]
+    without = (salimbeni_ranks.ranks(cells.drop(index=data), "error") for data in cells.index)
+    assert sum((ranks <= ranks["OrthNat"]).sum() > 1 for ranks in without) == 4
+    likely = salimbeni_ranks.ranks(salimbeni_ranks.ours("classification", "log_likelihood"), "log_likelihood")
+    assert (likely < likely["OrthNat"]).sum() == 2 and (likely == likely["OrthNat"]).sum() == 2
     nearer = {other: 100 * (1 - villacampa_claims.places_at_boundaries(other=other)) for other in ("ep", "gfitc", "sep")}
     ep, gfitc, sep = nearer.values()
     said = f"EP's by {ep:.0f} % and GFITC's by {gfitc:.0f} %, and farther than SEP's by {-sep:.0f} %"

@@ -130,7 +130,7 @@ def test_the_head_start_is_that_of_the_worst_pair(monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["salimbeni_fig2", "salimbeni_fig2_long", "salimbeni_landscape", "salimbeni_ard",
-                                  "salimbeni_magic", "magic_splits"])
+                                  "salimbeni_magic", "salimbeni_tables", "magic_splits"])
 def test_studies_are_complete(name):
     study = runner.load(name)
     assert not hasattr(study.module, "UNFINISHED")
