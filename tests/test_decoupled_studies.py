@@ -15,6 +15,7 @@ from figures import (
     salimbeni_problems,
     salimbeni_ranks,
     salimbeni_tables,
+    significance,
 )
 from pepcore import decoupled, decoupled_bases, decoupled_natural
 
@@ -277,3 +278,30 @@ def test_summaries_over_the_sets_compare_means_medians_and_ranks(monkeypatch):
     assert salimbeni_ranks.better_in_summary() == 11
     cut["error"]["OrthNat"] = cut["error"]["CoupledNat_300"]  # a tie is no win
     assert salimbeni_ranks.better_in_summary() == 8
+
+
+def test_what_the_chapter_says_of_the_sets_with_classes():
+    errors, likely, bounds = (salimbeni_ranks.ours("classification", what) for what in ("error", "log_likelihood", "bound"))
+    tests = {name: len(salimbeni_problems.problem(name, 0).y_test) for name in ("pendigits", "shuttle")}
+    assert tests == {"pendigits": 1099, "shuttle": 5800}
+    wrong = {name: np.sort(np.round(errors.loc[name] * rows)) for name, rows in tests.items()}
+    assert wrong["pendigits"][[0, -1]].tolist() == [2, 6] and np.ptp(likely.loc["pendigits"]) < 0.002
+    assert wrong["shuttle"][[0, -1]].tolist() == [8, 26]
+    assert bounds.loc["shuttle"].idxmax() == "OrthNat"
+
+    theirs = [salimbeni_ranks.published("classification", what) for what in ("error", "log_likelihood")]
+    for natural, adam in (("OrthNat", "Orth"), ("CoupledNat_400", "Coupled_400")):
+        for name, tables in (("shuttle", [errors, likely, *theirs]), ("letter", theirs)):
+            for table, sign in zip(tables, (1, -1) * 2):
+                assert sign * table.loc[name, natural] > sign * table.loc[name, adam]
+        assert errors.loc["letter", natural] < errors.loc["letter", adam]
+        assert bounds.loc["letter", natural] > bounds.loc["letter", adam]
+        assert likely.loc["letter", natural] < likely.loc["letter", adam]
+
+    without = {name: salimbeni_ranks.ranks(errors.drop(index=name), "error") for name in errors.index}
+    shared = [name for name, ranks in without.items() if (ranks <= ranks["OrthNat"]).sum() > 1]
+    assert shared == ["magic", "waveform", "satellite", "letter"]
+    printed, apart = salimbeni_ranks.ranks(theirs[0], "error"), significance.critical_difference(6, 19)
+    assert printed["Decoupled"] - printed["OrthNat"] > apart == pytest.approx(1.73, abs=0.005)
+    at_hand = salimbeni_ranks.ranks(theirs[0].loc[errors.index], "error")
+    assert (at_hand.idxmin(), at_hand.idxmax()) == ("Orth", "Decoupled")
