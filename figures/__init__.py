@@ -1,1 +1,5 @@
-"""All that is drawn in the book: one style, the sliders, the studies behind the figures and their results."""
+"""All that is drawn in the book: `drawing` (style, sliders), `experiments` (the runner, a folder per paper), their results."""
+
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent

@@ -12,7 +12,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from figures import claims, executors, runner, tables
+from figures.experiments import claims, executors, runner, tables
 
 DRAWINGS = Path("_build/figures")
 
@@ -114,11 +114,11 @@ def show_status(options):
 
 
 def draw_study(options):
-    from figures import drawing  # matplotlib, which the other commands can do without
+    from figures.experiments import images  # matplotlib, which the other commands can do without
 
     study = runner.load(options.id)
     output = options.output or DRAWINGS / f"{study.id}.png"
-    for path in drawing.draw(study, output, figure=options.figure, force=options.force or options.output is None):
+    for path in images.draw(study, output, figure=options.figure, force=options.force or options.output is None):
         print(path)
     return 0
 

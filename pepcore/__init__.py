@@ -5,11 +5,10 @@ works on those. Begin with `power_ep.regression`, `exact.infer` or `training.fit
 `from pepcore import multiclass` load what not everybody needs.
 """
 
-from pepcore import datasets, exact, fixed_basis, metrics, online, power_ep, training
-from pepcore.interdomain import Blurred
-from pepcore.kernels import Matern52, SquaredExponential, Sum
+from pepcore import datasets, exact, metrics, online, power_ep, training
+from pepcore.kernels import Blurred, Matern52, SquaredExponential, Sum
 from pepcore.likelihoods import Gaussian, Logit, Poisson, Probit, StudentT
-from pepcore.memory import keep_freed_memory
+from pepcore.threads import keep_freed_memory
 
 keep_freed_memory()
 
@@ -26,7 +25,6 @@ __all__ = [
     "Sum",
     "datasets",
     "exact",
-    "fixed_basis",
     "metrics",
     "online",
     "power_ep",

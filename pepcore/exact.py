@@ -10,12 +10,21 @@ from typing import NamedTuple
 import numpy as np
 
 from pepcore.features import Basis, points_of_f
-from pepcore.fit import Fit
-from pepcore.gaussian import cholesky_inverse, gram_lower, inverse_lower, log_determinant, safe_cholesky, solve_lower
+from pepcore.gaussian import (
+    cholesky_inverse,
+    gram_lower,
+    inverse_lower,
+    log_determinant,
+    log_ratio,
+    safe_cholesky,
+    solve_lower,
+)
+from pepcore.kernels.checks import check_kernel
 from pepcore.likelihoods import Gaussian
-from pepcore.model_validation import check_kernel, check_likelihood
+from pepcore.likelihoods.checks import check_likelihood
 from pepcore.posterior import Posterior
-from pepcore.sites import ImproperCavityError, Sites, cavity, log_ratio, move, target
+from pepcore.results import Fit
+from pepcore.sites import ImproperCavityError, Sites, cavity, move, target
 from pepcore.sweeps import parallel, run_sweeps
 from pepcore.validation import check_alpha, check_inputs, check_jitter, check_positive, check_targets
 

@@ -159,3 +159,17 @@ def rank_one_update(mean, covariance, a, tau, nu):
         )
     new_mean = mean + Va * (nu - tau * (a @ mean)) / growth
     return new_mean, covariance - np.outer(Va, Va) * (tau / growth)
+
+
+def log1p_ratio(x):
+    """log(1 + x)/x for an array x > −1, with its limit 1 at x = 0."""
+    x = np.asarray(x, dtype=float)
+    safe = np.where(x == 0, 1.0, x)
+    return np.where(x == 0, 1.0, np.log1p(safe) / safe)
+
+
+def log_ratio(kept, removed):
+    """−log(kept)/removed for arrays kept > 0 and removed with the sum 1, neither of which the other tells when it is small."""
+    most = removed > 0.5
+    by_kept = -np.log(kept) / np.where(most, removed, 1.0)
+    return np.where(most, by_kept, log1p_ratio(-np.where(most, 0.0, removed)))

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pepcore.gaussian import log1p_ratio
+from pepcore.validation import as_real, check_finite
+
 
 class ImproperCavityError(ArithmeticError):
     """A fraction α of some site is more than the whole posterior: the cavity has no positive variance."""
@@ -46,20 +49,6 @@ class Sites:
             (1 - step) * self.tau + step * target.tau,
             (1 - step) * self.nu + step * target.nu,
         )
-
-
-def log1p_ratio(x):
-    """log(1 + x)/x for an array x > −1, with its limit 1 at x = 0."""
-    x = np.asarray(x, dtype=float)
-    safe = np.where(x == 0, 1.0, x)
-    return np.where(x == 0, 1.0, np.log1p(safe) / safe)
-
-
-def log_ratio(kept, removed):
-    """−log(kept)/removed for arrays kept > 0 and removed with the sum 1, neither of which the other tells when it is small."""
-    most = removed > 0.5
-    by_kept = -np.log(kept) / np.where(most, removed, 1.0)
-    return np.where(most, by_kept, log1p_ratio(-np.where(most, 0.0, removed)))
 
 
 def cavity(mean, variance, sites, alpha):
@@ -150,3 +139,14 @@ def site_energy(mean, variance, sites, alpha):
     shifted = mean - alpha * nu * variance
     quadratic = -nu * mean + 0.5 * alpha * nu**2 * variance + 0.5 * tau * shifted**2 / (1 - removed)
     return log_determinant + quadratic
+
+
+def check_sites(sites, shape, name="sites"):
+    """Check Sites to start from; returns a copy, or ValueError for another kind or shape, or values that are not finite."""
+    expected = f"{name} must be Sites of shape {shape}, the last axis one for each row of X, as a fit of this kind holds them"
+    if not isinstance(sites, Sites):
+        raise ValueError(f"{expected}; got {type(sites).__name__}")
+    tau, nu = (as_real(value, f"{name}.{key}").copy() for key, value in vars(sites).items())
+    if tau.shape != shape or nu.shape != shape:
+        raise ValueError(f"{expected}; got Sites of shapes {tau.shape} and {nu.shape}")
+    return Sites(check_finite(tau, "sites.tau"), check_finite(nu, "sites.nu"))

@@ -302,3 +302,13 @@ def check_order(order, size, name="order"):
             "numpy's Generator.permutation makes such an order"
         )
     return order.astype(int)
+
+
+def check_part(part, fits, name, expected, example):
+    """The part of a model itself; ValueError for a class in place of its instance, and for what does not fit."""
+    if isinstance(part, type):
+        raise ValueError(f"{name} is the class {part.__name__}, expected an object made of it; give {part.__name__}(...)")
+    if not fits:
+        got = repr(part) if part is None or isinstance(part, str | int | float) else f"of type {type(part).__name__}"
+        raise ValueError(f"{name} is {got}, expected {expected}; give {example}")
+    return part

@@ -10,7 +10,7 @@ from html import escape
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
-from figures import claims, runner, tables
+from figures.experiments import claims, runner, tables
 
 FILTERS = """
 <form class="ledger-filters" hidden>
@@ -117,7 +117,8 @@ def links(claim):
         parts.append(f"{{doc}}`{claim.page}`" + (f", {{numref}}`{claim.figure}`" if claim.figure else ""))
     if claim.measure:
         module, _, name = claim.measure.rpartition(".")
-        parts.append(f"code: `{name}` in {{download}}`{module}.py </figures/{module}.py>`")
+        place = module.replace(".", "/")
+        parts.append(f"code: `{name}` in {{download}}`{place}.py </figures/experiments/{place}.py>`")
     if claim.data:
         study = runner.load(claim.data)
         missing = len(tables.missing_runs(study))

@@ -3,7 +3,7 @@
 import numpy as np
 from exercises import Feedback, as_array, as_function, as_number, checker, close
 
-from figures import sal_problem
+from figures.experiments.salimbeni2018 import small_problem
 from pepcore.kernels import Matern52, SquaredExponential
 
 
@@ -182,9 +182,9 @@ def places(answer):
     gamma = as_array(answer, (10, 1))
     if not np.all(np.isfinite(gamma)):
         return "the places must be finite numbers."
-    X, y = sal_problem.data()
-    kernel, noise = sal_problem.KERNEL, sal_problem.NOISE
-    beta, _ = sal_problem.points(X, 10, 0)
+    X, y = small_problem.data()
+    kernel, noise = small_problem.KERNEL, small_problem.NOISE
+    beta, _ = small_problem.points(X, 10, 0)
 
     def fit(Z):
         Q = kernel(X, Z) @ np.linalg.solve(kernel(Z) + 1e-6 * np.eye(len(Z)), kernel(Z, X))

@@ -6,7 +6,8 @@ import numpy as np
 from exercises import Feedback, as_array, as_function, as_number, checker, close
 from scipy import stats
 
-from figures import refits, runner, significance, uci_regression
+from figures.experiments import runner, significance
+from figures.experiments.bui2017 import refits, uci_regression
 from pepcore import metrics, training
 
 

@@ -23,7 +23,7 @@ def step(method):
     import numpy as np
 
     from pepcore.kernels import SquaredExponential
-    from pepcore.multiclass_minibatch import fit_minibatch
+    from pepcore.multiclass.minibatch import fit_minibatch
 
     rng = np.random.default_rng(0)
     X, y = rng.random((2000, 784)), rng.integers(0, 10, 2000)

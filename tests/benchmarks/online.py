@@ -21,7 +21,8 @@ ONE_THREAD = {name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", 
 def learn(name, rows, budget):
     import numpy as np
 
-    from pepcore import Gaussian, Probit, SquaredExponential, generators, online
+    from pepcore import Gaussian, Probit, SquaredExponential, online
+    from pepcore.datasets import generators
 
     classes = name == "probit"
     state = online.start(SquaredExponential(1.0, 2.0), Probit() if classes else Gaussian(0.1), budget=budget)

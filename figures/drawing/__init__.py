@@ -1,0 +1,1 @@
+"""Style, sliders and what else all pictures share."""

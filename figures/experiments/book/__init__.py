@@ -1,0 +1,1 @@
+"""Studies and pictures of the book itself."""

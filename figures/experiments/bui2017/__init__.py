@@ -1,0 +1,1 @@
+"""What bui2017 shows, computed again."""

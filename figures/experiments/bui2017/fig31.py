@@ -1,0 +1,84 @@
+"""MNIST, odd against even digits: error and log-likelihood against time (bui2017 figures 31 and 32).
+
+Kernel, pseudo-inputs and sites are learnt together on mini-batches: in each step the sites of a batch move once, then Adam
+moves the rest. The paper prints two pictures and no settings; those below are ours. Its figure 31 has M = 100, 32 has 200.
+"""
+
+import time
+import warnings
+
+import numpy as np
+
+from figures.drawing import style
+from figures.experiments import mnist
+from figures.experiments.mnist import BATCH, CHECKPOINTS, EPOCHS, KMEANS_ROWS, RATE, curve
+from pepcore import metrics, training
+from pepcore.likelihoods import Probit
+
+SIZES = (100, 200)
+ALPHAS = (0.5, 0.0, 1.0, 0.2)
+MEASURED = ("error_rate", "log_likelihood", "seconds")
+OUTPUTS = tuple(f"{name}_{number}" for name in MEASURED for number in CHECKPOINTS)
+
+
+def grid():
+    """The smaller M first."""
+    return [{"M": M, "alpha": alpha} for M in SIZES for alpha in ALPHAS]
+
+
+def prepare():
+    """Stop at once when the data are missing."""
+    digits()
+
+
+def digits():
+    """As `mnist.digits` with y in {-1, +1}: odd digits are +1."""
+    X, y, X_test, y_test = mnist.digits()
+    return X, np.where(y % 2 == 1, 1.0, -1.0), X_test, np.where(y_test % 2 == 1, 1.0, -1.0)
+
+
+def compute(M, alpha, rows=None, epochs=EPOCHS, checkpoints=CHECKPOINTS):
+    """One curve; the seconds are processor time and leave out what is measured on the way."""
+    X, y, X_test, y_test = digits()
+    X, y = X[:rows], y[:rows]
+    kernel, Z = mnist.start_kernel(X), mnist.centres(X[:KMEANS_ROWS], M)
+    result, clock = {}, {"spent": 0.0}
+
+    def look(number, posterior):
+        clock["spent"] += time.process_time() - clock["since"]
+        if number in checkpoints:
+            probability = Probit().predict(*posterior().predict(X_test))
+            result.update({f"error_rate_{number}": metrics.error_rate(y_test, probability),
+                           f"log_likelihood_{number}": -metrics.nll_binary(y_test, probability),
+                           f"seconds_{number}": clock["spent"]})
+        clock["since"] = time.process_time()
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "EP has not converged after 0 sweeps")     # what the batches left is the result
+        clock["since"] = time.process_time()
+        training.fit_minibatch(kernel, X, y, Probit(), Z=Z, alpha=alpha, batch=BATCH, epochs=epochs, rate=RATE,
+                               max_sweeps=0, at_step=look)
+    return result
+
+
+def draw(fig, results, M):
+    """Error and log-likelihood on the test images against processor seconds, one line per power."""
+    part = results[results["M"] == M].sort_values("alpha")
+    titles = {"error_rate": "test error, %", "log_likelihood": "test log-likelihood"}
+    for ax, (metric, title) in zip(fig.subplots(1, 2), titles.items()):
+        for row in part.to_dict("records"):
+            seconds, values = curve(row, metric)
+            ax.plot(seconds, 100 * values if metric == "error_rate" else values, color=style.alpha_colour(row["alpha"]),
+                    marker=".", lw=1.5, label=style.alpha_label(row["alpha"]))
+        ax.set(xscale="log")
+        if metric == "error_rate":
+            ax.set(yscale="log")
+            ax.set_yticks([2, 3, 5, 10, 20, 40], ["2", "3", "5", "10", "20", "40"])
+            ax.minorticks_off()
+        style.label(ax, x="processor seconds", title=f"{title}, $M = {M}$")
+    fig.legend(*fig.axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=4, handlelength=1.2,
+               columnspacing=1.0)
+
+
+FIGURES = {"fig31": (lambda fig, results: draw(fig, results, 100), (7, 3.6)),
+           "fig32": (lambda fig, results: draw(fig, results, 200), (7, 3.6))}

@@ -1,0 +1,236 @@
+"""Our numbers for the claims of bui2017 on regression, computed from the committed results.
+
+Each function measures one kind of claim; `claims.toml` says which claim is measured by which, and with what arguments.
+"""
+
+from functools import cache
+
+import numpy as np
+from scipy.stats import spearmanr
+
+from figures.experiments import runner, significance
+from figures.experiments.bui2017 import fig3, uci_regression
+from pepcore.datasets.catalogue import registry
+
+VFE, EP = 0.0, 1.0
+ADVICE = {"smse": 0.5, "smll": EP}      # of the paper, for each loss
+INTERMEDIATE = (20, 50, 100, 200)       # sizes M of the toy study that are neither tiny nor all the data
+MOVED = 0.05                            # nats from the full GP's evidence that tell a search which has left Z = X
+
+# bui2017 table 1: rows for training and for testing
+TABLE_1 = {"boston": (455, 51), "concrete": (927, 103), "energy": (691, 77), "kin8nm": (7373, 819), "naval": (10741, 1193),
+           "yacht": (277, 31), "power": (8611, 957), "wine_red": (1439, 160)}
+
+
+@cache
+def results(study_id):
+    """The committed results, read once."""
+    return runner.results(study_id)
+
+
+def _columns(table):
+    return [table[name] for name in table]
+
+
+def _at_smallest(names, values):
+    """The name of the smallest of as many values, floats or arrays."""
+    return np.asarray(names)[np.argmin(values, axis=0)]
+
+
+# The toy study: bui_fig3 ----------------------------------------------------------------------------------------------
+
+def toy_powers_that_reach_the_full_gp(metric, M, within):
+    """Number of the eight powers whose mean loss with M pseudo-inputs is within a distance of the full GP's."""
+    toy = results("bui_fig3")
+    return float((np.abs(fig3.curves(toy, metric).loc[M] - fig3.full_gp(toy, metric)) <= within).sum())
+
+
+def toy_overestimation(alpha):
+    """The log evidence above the full GP's, in nats: one row per data set, one column per M."""
+    toy = results("bui_fig3")
+    exact = toy[toy["method"] == "full"].set_index("data")["nlml"]
+    sparse = toy[(toy["method"] == "sparse") & (toy["alpha"] == alpha)].pivot(index="data", columns="M", values="nlml")
+    return sparse.rsub(exact, axis=0)
+
+
+def toy_largest_overestimation(alpha):
+    """The most that the mean log evidence lies above the full GP's at an intermediate M, in nats, with its interval."""
+    return significance.of_means(_columns(toy_overestimation(alpha)[list(INTERMEDIATE)]), lambda *means: np.max(means, axis=0))
+
+
+def toy_left_the_start(alpha):
+    """Number of data sets on which the search at M = N has left its start Z = X, where every power is the full GP."""
+    return float((toy_overestimation(alpha)[fig3.TRAIN].abs() > MOVED).sum())
+
+
+def toy_overestimation_at_the_end(alpha):
+    """The over-estimation at M = N as a share of the largest one at an intermediate M, in per cent.
+
+    Of the data sets on which the search at M = N has left its start; on the others no sparse method has been fitted. They
+    are too few for an interval.
+    """
+    over = toy_overestimation(alpha)
+    mean = over[over[fig3.TRAIN].abs() > MOVED].mean()
+    return 100 * float(mean[fig3.TRAIN] / mean[list(INTERMEDIATE)].max())
+
+
+def toy_sets_overestimated(alpha, M):
+    """Share of the data sets whose log evidence lies above the full GP's, in per cent."""
+    return 100 * float((toy_overestimation(alpha)[M] > 0).mean())
+
+
+def toy_best_power(metric):
+    """The power whose loss is smallest in the mean over data sets and M, with its interval."""
+    toy = results("bui_fig3")
+    losses = toy[toy["method"] == "sparse"].pivot_table(index="data", columns="alpha", values=metric, aggfunc="mean")
+    return significance.of_means(_columns(losses), lambda *means: _at_smallest(losses.columns, means))
+
+
+# Learning hyper-parameters of the full GP: bui_fig8 ---------------------------------------------------------------------
+
+def full_gp(N):
+    """The rows of the study for N training points."""
+    table = results("bui_fig8")
+    return table[table["N"] == N]
+
+
+def learnt_over_true_smse():
+    """How much larger the SMSE is with learnt than with true hyper-parameters, in per cent, mean over data sets."""
+    table = full_gp(500)
+    return significance.of_means([table["smse_learnt"] / table["smse_true"]], lambda mean: 100 * (mean - 1))
+
+
+def learnt_minus_true_smll():
+    """How much larger the SMLL is with learnt than with true hyper-parameters, mean over data sets, in nats."""
+    table = full_gp(500)
+    return significance.of_means([table["smll_learnt"] - table["smll_true"]])
+
+
+def evidence_gain_of_learning():
+    """Log evidence with learnt minus that with true hyper-parameters, mean over data sets, in nats."""
+    table = full_gp(500)
+    return significance.of_means([table["nlml_true"] - table["nlml_learnt"]])
+
+
+def _smse_over_training(N, hyper):
+    table = full_gp(N)
+    return table[f"smse_{hyper}"] / table[f"smse_train_{hyper}"]
+
+
+def smse_over_training(N):
+    """SMSE on the test half over that on the training half, mean over data sets."""
+    return significance.of_means([_smse_over_training(N, "learnt")])
+
+
+def smse_over_training_against_true(N):
+    """`smse_over_training` with learnt hyper-parameters over the same with true ones, which cannot overfit."""
+    return significance.of_means([_smse_over_training(N, hyper) for hyper in ("learnt", "true")], np.divide)
+
+
+def smll_above_training(N):
+    """SMLL on the test half minus that on the training half, mean over data sets, in nats."""
+    table = full_gp(N)
+    return significance.of_means([table["smll_learnt"] - table["smll_train_learnt"]])
+
+
+# Real data: uci_regression ----------------------------------------------------------------------------------------------
+
+@cache
+def losses(metric):
+    """One row per (data, split, M), one column per power."""
+    return uci_regression.table(results("uci_regression"), metric)
+
+
+def wins(metric, first, second):
+    """How often power `first` has the smaller loss, in per cent of the runs of a set, mean over sets, with its interval."""
+    return significance.win_percentage(losses(metric), first, second)
+
+
+def powers_beaten(metric, alpha, leave_out=()):
+    """Number of other powers, but for those left out, against which `alpha` wins more than half of all runs."""
+    others = [other for other in uci_regression.ALPHAS if other != alpha and other not in leave_out]
+    return float(sum(wins(metric, alpha, other).value > 50 for other in others))
+
+
+def advised_powers_that_beat_all():
+    """How many of two wins against every other power in more than half of the runs: 0.5 in SMSE, EP in SMLL."""
+    return float(sum(powers_beaten(metric, alpha) == len(uci_regression.ALPHAS) - 1 for metric, alpha in ADVICE.items()))
+
+
+def steps_up(metric):
+    """Number of the seven neighbours in the list of powers of which the larger power wins more than half of all runs."""
+    powers = uci_regression.ALPHAS
+    return float(sum(wins(metric, larger, smaller).value > 50 for smaller, larger in zip(powers, powers[1:])))
+
+
+@cache
+def ranks(metric):
+    """The average rank of every power, with intervals over splits."""
+    return significance.average_ranks(losses(metric))
+
+
+@cache
+def ranks_of_splits(metric):
+    """For every (data, split) the mean over M of the powers' ranks, each set with one vote: a list of columns."""
+    return [significance.one_vote(column) for column in _columns(losses(metric).rank(axis=1))]
+
+
+def best_rank(metric):
+    """The power with the best average rank, with its interval over splits."""
+    return significance.of_means(ranks_of_splits(metric), lambda *means: _at_smallest(uci_regression.ALPHAS, means))
+
+
+def losses_won_by_an_intermediate_power():
+    """In how many of the two losses the best average rank is neither VFE's nor EP's."""
+    return float(sum(best_rank(metric).value not in (VFE, EP) for metric in uci_regression.METRICS))
+
+
+def extremes_among_worst(metric):
+    """How many of the two powers with the worst average ranks are 0 and 1."""
+    worst = sorted(ranks(metric), key=lambda alpha: ranks(metric)[alpha].value)[-2:]
+    return float(len({VFE, EP}.intersection(worst)))
+
+
+def rank_behind_the_best(metric, alpha):
+    """By how much the average rank of `alpha` is worse than the best, with its interval over splits."""
+    place = uci_regression.ALPHAS.index(alpha)
+    return significance.of_means(ranks_of_splits(metric), lambda *means: means[place] - np.min(means, axis=0))
+
+
+def sets_won(metric, first, second, by=0.0):
+    """On how many of the eight data sets `first` has the smaller loss in the mean over splits and M.
+
+    The larger SMSE must exceed the smaller one by more than the fraction `by` of it.
+    """
+    mean = losses(metric).groupby(level="data").mean()
+    return float((mean[first] * (1 + by) < mean[second]).sum())
+
+
+def win_over_loss(metric, first, second, summary="median"):
+    """The median, mean or largest ("max") margin by which `first` wins over that by which it loses, in the metric's units."""
+    margin = losses(metric)[second] - losses(metric)[first]
+    return float(margin[margin > 0].agg(summary) / -margin[margin < 0].agg("min" if summary == "max" else summary))
+
+
+def summaries_that_favour(metric, first, second):
+    """By how many of median, mean and largest margin the wins of `first` over `second` are larger than its losses."""
+    return float(sum(win_over_loss(metric, first, second, summary) > 1 for summary in ("median", "mean", "max")))
+
+
+def largest_loss_over_largest_win(metric, first, second):
+    """The largest margin by which `first` loses over the largest by which it wins."""
+    return 1 / win_over_loss(metric, first, second, "max")
+
+
+def curves_that_fall_with_M(metric):
+    """Share of the curves of mean loss against M, one per data set and power, that fall (negative rank correlation)."""
+    mean = losses(metric).groupby(level=["data", "M"]).mean()
+    falling = [spearmanr(curve.index.get_level_values("M"), curve[alpha]).statistic < 0
+               for _, curve in mean.groupby(level="data") for alpha in curve]
+    return 100 * float(np.mean(falling))
+
+
+def regression_sets_of_the_same_size():
+    """Number of the eight data sets that have as many training and test rows here as in the paper's table 1."""
+    ours = {name: round(registry[name].train_fraction * registry[name].N) for name in TABLE_1}
+    return float(sum((ours[name], registry[name].N - ours[name]) == printed for name, printed in TABLE_1.items()))

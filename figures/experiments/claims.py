@@ -1,0 +1,165 @@
+"""The ledger: every claim of the papers that the book tests, our number beside theirs, and the verdict.
+
+`claims.toml` holds, written by hand, what is claimed, which function measures it and which values count as reproduced;
+`python -m figures claims --update` adds what came out. The verdict follows from the two.
+"""
+
+import importlib
+import math
+import re
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from figures import FOLDER
+
+FILE = FOLDER / "claims.toml"
+VERDICTS = ("reproduced", "partly", "not reproduced", "not testable here", "open")
+RESULT_LINES = ("ours = ", "interval = ", "verdict = ")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One claim. Those that cannot be measured say why in `untestable`, those not yet measured in `open`.
+
+    Attributes
+    ----------
+    id : str, the figure, table or remark of the paper, and what is claimed of it
+    paper : str, key of the paper in references.bib
+    source : str, where the paper claims it
+    statement : str, the claim in our words
+    claimed : str, the paper's number
+    measure : str, "paper.module.function" in figures/experiments: returns a number, or a `significance.Estimate`
+    arguments : dict, for that function
+    shown : str, format of our number
+    reproduced, partly : [low, high], values of our number with that verdict; fixed before the runs
+    hindsight : bool, True if that range was chosen when first results had been seen
+    page, figure : str, chapter, and label of the figure there, that shows it
+    data : str, study whose results it is computed from
+    why : str, what we know about a verdict that is not "reproduced"
+    ours, interval, verdict : what came out
+    """
+
+    id: str
+    paper: str
+    source: str
+    statement: str
+    claimed: str
+    measure: str = ""
+    arguments: dict = field(default_factory=dict)
+    shown: str = "{:g}"
+    reproduced: tuple = ()
+    partly: tuple = ()
+    hindsight: bool = False
+    page: str = ""
+    figure: str = ""
+    data: str = ""
+    why: str = ""
+    open: str = ""
+    untestable: str = ""
+    ours: float | None = None
+    interval: tuple = ()
+    verdict: str = ""
+
+    @property
+    def function(self):
+        """The function that measures the claim, for example `figures.experiments.bui2017.regression_claims.wins`."""
+        module, _, name = self.measure.rpartition(".")
+        return getattr(importlib.import_module(f"figures.experiments.{module}"), name)
+
+    @property
+    def found(self):
+        """Our number in words, or why there is none."""
+        if self.ours is None:
+            return self.open or self.untestable or "not computed yet"
+        number = self.shown.format(self.ours)
+        if self.interval:
+            number += f" (95 % interval {self.bare(self.interval)})"
+        return number
+
+    def bare(self, interval):
+        """An interval in words, its ends written as our number is, without what stands around that."""
+        form = re.search(r"\{[^}]*\}", self.shown).group()
+        return " to ".join(map(form.format, interval))
+
+
+def ledger(file=FILE):
+    """All claims, in the order of the file.
+
+    Raises
+    ------
+    ValueError
+        If the file holds an unknown field, an id twice, or a claim that is not measured and does not say why, or that
+        is measured without a range that counts as reproduced.
+    """
+    tables = tomllib.loads(Path(file).read_text(encoding="utf-8"))["claim"]
+    try:
+        claims = [Claim(**table) for table in tables]
+    except TypeError as problem:
+        raise ValueError(f"{file}: {problem}") from None
+    ids = [claim.id for claim in claims]
+    if twice := {name for name in ids if ids.count(name) > 1}:
+        raise ValueError(f"{file}: more than one claim is called {', '.join(sorted(twice))}")
+    for claim in claims:
+        if bool(claim.measure) + bool(claim.open) + bool(claim.untestable) != 1:
+            raise ValueError(f"{file}: claim {claim.id} must have one of: measure, open, untestable")
+        if bool(claim.measure) != (len(claim.reproduced) == 2):
+            raise ValueError(f"{file}: claim {claim.id} needs reproduced = [low, high], and only if it is measured")
+    return claims
+
+
+def measured(claim):
+    """Our number, its interval (or ()) and the verdict, computed anew."""
+    if not claim.measure:
+        return None, (), "open" if claim.open else "not testable here"
+    result = claim.function(**claim.arguments)
+    value, *interval = result if isinstance(result, tuple) else (result,)
+    if not math.isfinite(value):
+        raise ValueError(f"claim {claim.id}: {claim.measure} returned {value}")
+    return value, tuple(interval), verdict(value, claim.reproduced, claim.partly)
+
+
+def verdict(value, reproduced, partly):
+    """What a number says about a claim: whether it lies in one of two ranges, ends included."""
+    if reproduced[0] <= value <= reproduced[1]:
+        return "reproduced"
+    return "partly" if partly and partly[0] <= value <= partly[1] else "not reproduced"
+
+
+def agree(first, second):
+    """Whether two results of `measured` are the same but for rounding on another machine."""
+    numbers = [[value if value is not None else math.inf, *interval] for value, interval, _ in (first, second)]
+    return first[2] == second[2] and len(numbers[0]) == len(numbers[1]) and all(
+        math.isclose(a, b, rel_tol=1e-4, abs_tol=1e-9) for a, b in zip(*numbers))
+
+
+def update(file=FILE):
+    """Measure all claims and write what came out into the file; returns the ids of those that changed."""
+    paragraphs = Path(file).read_text(encoding="utf-8").rstrip("\n").split("\n\n")
+    claims, changed = iter(ledger(file)), []
+    for place, paragraph in enumerate(paragraphs):
+        if not paragraph.startswith("[[claim]]"):
+            continue
+        claim = next(claims)
+        now = measured(claim)
+        if agree(now, (claim.ours, claim.interval, claim.verdict)):
+            continue
+        changed.append(claim.id)
+        value, interval, verdict = now
+        lines = [line for line in paragraph.split("\n") if not line.startswith(RESULT_LINES)]
+        if value is not None:
+            lines.append(f"ours = {_number(value)}")
+        if interval:
+            lines.append(f"interval = [{', '.join(map(_number, interval))}]")
+        paragraphs[place] = "\n".join([*lines, f'verdict = "{verdict}"'])
+    if changed:
+        draft = Path(file).with_suffix(".draft")
+        draft.write_text("\n\n".join(paragraphs) + "\n", encoding="utf-8")
+        draft.replace(file)
+    return changed
+
+
+def _number(value):
+    """Six digits, as TOML writes a float."""
+    text = f"{value:.6g}"
+    return text if set(text) & set(".en") else f"{text}.0"

@@ -1,0 +1,1 @@
+"""What csato2002 says, measured."""

@@ -1,0 +1,131 @@
+"""Run the studies behind the book's figures, and never lose a finished run.
+
+Each finished run is appended to `figures/results/ID.csv` at once, a failed one with its error, and a run that stands in
+the file is not computed again. So a study that was interrupted, in whatever way, continues where it stopped.
+"""
+
+import contextlib
+import importlib
+import platform
+import signal
+import threading
+import time
+import traceback
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from threadpoolctl import threadpool_limits
+
+from figures.experiments import executors, tables
+from figures.experiments.studies import Study, key, load, studies
+from figures.experiments.tables import read_rows, results
+from figures.progress import progress
+
+__all__ = ["Run", "Study", "key", "load", "read_rows", "results", "run", "studies", "versions"]
+
+
+def run(study, jobs=None, splits=None, retry=False, budget_minutes=None, execute=None):
+    """Compute what is missing; returns the number of runs computed and the number of those that failed.
+
+    Parameters
+    ----------
+    study : Study
+    jobs : int, optional        processes at a time; as many as there are cores if not given
+    splits : int, optional      only the first so many splits
+    retry : bool                compute failed runs again
+    budget_minutes : float, optional
+        Start no more runs after this time; those under way are finished.
+    execute : an executor as in `figures.experiments.executors`; processes on this machine if not given
+
+    Raises
+    ------
+    ValueError
+        If another process is running the study, or its file or grid is not what a study's must be.
+    """
+    execute = execute or executors.on_this_machine(jobs)
+    deadline = time.monotonic() + 60 * budget_minutes if budget_minutes is not None else float("inf")
+    computed = failures = 0
+    with tables.held(study):
+        rows = read_rows(study)
+        if retry:
+            asked = {key(inputs) for inputs in study.runs(splits)}
+            rows = [row for row in rows if not row["error"] or tables.row_key(study, row) not in asked]
+        missing = tables.missing_runs(study, splits, rows)
+        if missing and hasattr(study.module, "prepare"):
+            study.module.prepare()
+        tables.write_rows(study, rows)      # mends a last line that was cut off, or writes the header
+        finished = execute(Run(study.module.__name__), _until(deadline, missing))
+        for row in progress(finished, study.id, len(missing)):
+            tables.append(study, row)
+            computed += 1
+            failures += bool(row["error"])
+        tables.sort(study)
+    return computed, failures
+
+
+def _until(deadline, items):
+    for item in items:
+        if time.monotonic() >= deadline:
+            return
+        yield item
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of the study in the module of that name, as a row; it travels to other processes."""
+
+    module: str
+
+    def __call__(self, inputs):
+        study = importlib.import_module(self.module)
+        start = time.perf_counter()
+        try:
+            # these problems are small: more BLAS threads make them slower
+            with threadpool_limits(1), _ended_by_interrupt():
+                outputs = study.compute(**inputs)
+            if set(outputs) != set(study.OUTPUTS):
+                raise ValueError(f"compute returned {sorted(outputs)}, OUTPUTS are {sorted(study.OUTPUTS)}")
+        except Exception as problem:
+            return self.failed(inputs, problem, time.perf_counter() - start)
+        return {**inputs, **outputs, "seconds": _rounded(time.perf_counter() - start), "error": "", "versions": versions()}
+
+    def failed(self, inputs, problem, seconds=0.0):
+        """The row of a run that raised `problem`."""
+        error = f"{type(problem).__name__}: {problem}"
+        if problem.__traceback__:
+            where = traceback.extract_tb(problem.__traceback__)[-1]
+            error += f" ({Path(where.filename).name}, line {where.lineno})"
+        return {**inputs, "seconds": _rounded(seconds), "error": " ".join(error.split()), "versions": versions()}
+
+
+@contextlib.contextmanager
+def _ended_by_interrupt():
+    """Let Ctrl-C end a run although `compute` takes it for the wish to stop learning and returns: half a run is no result."""
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+        yield       # no Ctrl-C arrives here
+        return
+    pressed = []
+
+    def press(number, frame):
+        pressed.append(number)
+        handler(number, frame)
+
+    signal.signal(signal.SIGINT, press)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    if pressed:
+        raise KeyboardInterrupt
+
+
+def _rounded(seconds):
+    return float(f"{seconds:.3g}")
+
+
+def versions():
+    """What computed a row."""
+    packages = [f"{name} {version(name)}" for name in ("pepcore", "numpy", "scipy")]
+    return "; ".join([*packages, f"python {platform.python_version()}"])

@@ -1,0 +1,1 @@
+"""What salimbeni2018 shows, computed again."""

@@ -1,0 +1,1 @@
+"""What villacampa2017 shows, computed again."""

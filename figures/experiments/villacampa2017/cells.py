@@ -1,0 +1,128 @@
+"""Tables 2 and 3 of villacampa2017, cell by cell, beside our own runs: who is near whom, and how long it took."""
+
+from functools import cache
+
+import numpy as np
+import pandas as pd
+
+from figures import FOLDER
+from figures.drawing import style
+from figures.experiments import runner
+from figures.experiments.villacampa2017.tables import METHODS, PERCENT
+
+PUBLISHED = FOLDER / "published"
+FILES = {"nll": "villacampa2017_table2_test_nll.csv", "error_rate": "villacampa2017_table3_test_error.csv"}
+PANELS = {"nll": ("test NLL", 1, (0.05, 0.1, 0.2, 0.5, 1, 2)), "error_rate": ("test error, %", 100, (1, 2, 5, 10, 20, 40))}
+NAMES = {"gfitc": "GFITC", "ep": "EP", "sep": "SEP", "vi": "VI"}
+COLOURS = {"gfitc": style.CYCLE[2], "ep": style.colours["ep"], "sep": style.CYCLE[3], "vi": style.colours["vfe"]}
+ROUNDING = 0.005  # half of the tables' last digit: no standard error of theirs is known better
+NEAR = 2.0  # combined standard errors within which two means agree
+TIMES = "avg._time"
+TIMED_FROM = 4  # the first splits were run before inference was made faster; their means stand, their times do not
+SPEED = (1.5, 4.5)  # GFITC's time over SEP's: twice as wide as the paper's "between 2 and 3"
+
+
+@cache
+def published(metric):
+    """Mean and standard error of the paper's cells: columns "mean" and "sem", index (percent, data, method)."""
+    table = pd.read_csv(PUBLISHED / FILES[metric])
+    table["data"] = table["dataset"].str.lower().str.replace("-", "_").str.replace(" ", "_")
+    table["method"] = table["method"].str.lower()
+    table = table.rename(columns={"M_percent": "percent", "stderr": "sem"})
+    return table.set_index(["percent", "data", "method"])[["mean", "sem"]].sort_index()
+
+
+def ours(metric, results=None):
+    """The same of our runs, over the splits."""
+    results = runner.results("villacampa_tables") if results is None else results
+    return results.groupby(["percent", "data", "method"])[metric].agg(["mean", "sem"])
+
+
+def compared(metric, results=None):
+    """One row for each of the 96 cells: mean and sem, theirs and ours, and the difference in combined standard errors."""
+    both = ours(metric, results).join(published(metric).add_suffix("_theirs"), how="inner")
+    both["apart"] = (both["mean"] - both["mean_theirs"]) / np.hypot(both["sem"], both["sem_theirs"].clip(lower=ROUNDING))
+    return both
+
+
+def near(metric):
+    """Per cent of the cells in which our mean and the paper's differ by no more than two combined standard errors."""
+    return float(100 * (compared(metric)["apart"].abs() <= NEAR).mean())
+
+
+def gap(first, second, metric, means=None):
+    """The mean over sets and M of the absolute difference between two methods' means, ours unless others are given."""
+    means = (ours(metric)["mean"] if means is None else means).unstack("method")
+    return float((means[first] - means[second]).abs().mean())
+
+
+def gap_in_percent(first, second):
+    """That of the test errors in per cent."""
+    return 100 * gap(first, second, "error_rate")
+
+
+def similar(first, second, nats, percent):
+    """How many of two bounds are met, on the `gap` in NLL and on that in error."""
+    return int(gap(first, second, "nll") <= nats) + int(gap_in_percent(first, second) <= percent)
+
+
+def far_behind(data, paired=False):
+    """For how many of the three M VI's mean NLL on a set is above each other method's by two standard errors.
+
+    Those of both combined, as if their splits were others; `paired`: of the differences on the splits that they share.
+    """
+    runs, count = runner.results("villacampa_tables"), 0
+    for percent in PERCENT:
+        wide = runs[(runs["data"] == data) & (runs["percent"] == percent)].pivot(index="split", columns="method", values="nll")
+        others = wide.drop(columns="vi")
+        behind = others.rsub(wide["vi"], axis=0)
+        error = behind.sem() if paired else np.hypot(wide["vi"].sem(), others.sem())
+        count += bool((behind.mean() >= NEAR * error).all())
+    return count
+
+
+def times(results=None):
+    """Mean training time in seconds over all sets, a data frame of M (in %) by method: each set counts once."""
+    results = runner.results("villacampa_tables") if results is None else results
+    timed = results[results["split"] >= TIMED_FROM]
+    return ours("training_seconds", timed)["mean"].groupby(["percent", "method"]).mean().unstack("method")
+
+
+def published_times():
+    """The paper's, likewise."""
+    return published("nll")["mean"].xs(TIMES, level="data").unstack("method")
+
+
+def speed():
+    """GFITC's mean training time over SEP's, at the M where it is furthest from the middle of what would count."""
+    ratios = times()["gfitc"] / times()["sep"]
+    middle = np.sqrt(SPEED[0] * SPEED[1])
+    return float(max(ratios, key=lambda ratio: abs(np.log(ratio / middle))))
+
+
+def fastest(method):
+    """For how many of the three M a method has the least mean training time of the four."""
+    return float((times().idxmin(axis=1) == method).sum())
+
+
+def draw(fig, results=None):
+    """Our mean against the paper's for each cell of both tables, with two standard errors each way; hollow: they disagree."""
+    for ax, (metric, (title, scale, ticks)) in zip(fig.subplots(1, 2), PANELS.items()):
+        cells = compared(metric, results)
+        for method in METHODS:
+            part = cells.xs(method, level="method")
+            x, y = scale * part["mean_theirs"], scale * part["mean"]
+            ax.errorbar(x, y, xerr=NEAR * scale * part["sem_theirs"], yerr=NEAR * scale * part["sem"], fmt="none",
+                        color=COLOURS[method], lw=0.6, alpha=0.5)
+            agree = part["apart"].abs() <= NEAR
+            ax.plot(x[agree], y[agree], "o", ms=4.5, color=COLOURS[method], label=NAMES[method])
+            ax.plot(x[~agree], y[~agree], "o", ms=4.5, color=COLOURS[method], mfc=style.CARD)
+        means = scale * cells[["mean", "mean_theirs"]]
+        line = 0.8 * means.min().min(), 1.2 * means.max().max()
+        ax.plot(line, line, color=style.colours["truth"], lw=1)
+        ax.set(xscale="log", yscale="log", xlim=line, ylim=line)
+        ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+        ax.minorticks_off()
+        style.label(ax, title=title, x="the paper's mean", y="our mean")
+    fig.legend(*fig.axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=4)

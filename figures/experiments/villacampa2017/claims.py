@@ -1,0 +1,116 @@
+"""Our numbers for the claims of villacampa2017; `claims.toml` says which claim is measured by which function."""
+
+from functools import cache
+
+import numpy as np
+
+from figures.experiments import mnist, runner
+from figures.experiments.villacampa2017 import fig1, fig4, fig5, fig5_long
+
+
+@cache
+def _splits():
+    """For each split of the study of Vehicle a dict of update -> row."""
+    results = runner.results("vil_fig1")
+    return [{row["update"]: row for row in part.to_dict("records")} for _, part in results.groupby("split")]
+
+
+def vehicle_spread():
+    """Largest difference between the final log evidences of the three updates, in % of their median; worst of the splits."""
+    final = np.array([[row["final_evidence"] for row in rows.values()] for rows in _splits()])
+    return float(100 * (np.ptp(final, axis=1) / np.abs(np.median(final, axis=1))).max())
+
+
+def vehicle_speed():
+    """How many times sooner inner updates reach the lowest of the three last log evidences, less 2 %; median of the splits."""
+    return float(np.median([times["outer"] / times["inner"] for times in map(fig1.times_to_level, _splits())]))
+
+
+def vehicle_gradients():
+    """Final log evidences of inner updates with either gradient: largest difference in % of their size over the splits."""
+    pairs = np.array([[rows["inner"]["final_evidence"], rows["inner-exact"]["final_evidence"]] for rows in _splits()])
+    return float(100 * (np.abs(np.diff(pairs, axis=1))[:, 0] / np.abs(pairs).mean(axis=1)).max())
+
+
+def vehicle_approximate(bound=2.0):
+    """How many of two hold: both gradients end within `bound` %; the approximate one takes less time on every split."""
+    last = f"seconds_{fig1.ITERATIONS}"
+    faster = all(rows["inner"][last] < rows["inner-exact"][last] for rows in _splits())
+    return int(vehicle_gradients() <= bound) + int(faster)
+
+
+def satellite_head_start(M):
+    """How many times later the sooner of GFITC and VI is where SEP is, within 5 % of its last NLL: median of the splits."""
+    times = fig4.head_start(runner.results("vil_fig4"))
+    return float(np.median([value for (size, _), value in times.items() if size == M]))
+
+
+def satellite_sizes_first():
+    """At how many of the three M SEP is sooner than GFITC and VI, see `satellite_head_start`."""
+    return float(sum(satellite_head_start(M) > 1 for M in fig4.SIZES))
+
+
+def satellite_apart():
+    """In how many per cent of VI's curves log E[p] falls after its best while E[log p] climbs, on the test data."""
+    runs, last = runner.results("vil_fig4").query("method == 'vi'"), fig4.CHECKPOINTS[-1]
+    found = []
+    for row in runs.to_dict("records"):
+        best = min(fig4.CHECKPOINTS, key=lambda number: row[f"nll_{number}"])
+        found.append(row[f"nll_{last}"] > row[f"nll_{best}"] and row[f"expected_{last}"] > row[f"expected_{best}"])
+    return float(100 * np.mean(found))
+
+
+def closeness(M=64):
+    """For each method the distance of a pseudo-input to its neighbour over that at the start, mean over the draws."""
+    runs = _plane(M)
+    return (runs["neighbour_distance"] / runs["start_neighbour_distance"]).groupby(runs["method"]).mean()
+
+
+def places_overlap(bound=0.5):
+    """How many of EP, SEP and GFITC bring pseudo-inputs closer than `bound` times the start, and one more if VI does not."""
+    closer = closeness()
+    return int((closer[["ep", "sep", "gfitc"]] < bound).sum()) + int(closer["vi"] > bound)
+
+
+def places_at_boundaries(M=64, other="ep"):
+    """VI's mean distance of pseudo-inputs to the true boundaries over another method's, mean over the draws."""
+    distance = _plane(M).pivot(index="seed", columns="method", values="boundary_distance")
+    return float((distance["vi"] / distance[other]).mean())
+
+
+def _plane(M):
+    results = runner.results("vil_fig3")
+    return results[results["M"] == M]
+
+
+def mnist_at_the_end(metric, epochs=20):
+    """SEP's test error in % or NLL after 20 or 60 epochs on MNIST, with pseudo-inputs of its own for each class."""
+    row, checkpoints = {
+        20: (_digits("sep", "own"), mnist.CHECKPOINTS),
+        60: (runner.results("vil_fig5_long").iloc[0], fig5_long.CHECKPOINTS),
+    }[epochs]
+    return float(fig5.PANELS[metric][0] * row[f"{metric}_{checkpoints[-1]}"])
+
+
+def mnist_vi(error=2.3, nll=0.085):
+    """How many of two bounds VI meets on MNIST after 20 epochs, error in % and NLL, with pseudo-inputs of each class's own."""
+    row, last = _digits("vi", "own"), mnist.CHECKPOINTS[-1]
+    return int(100 * row[f"error_rate_{last}"] <= error) + int(row[f"nll_{last}"] <= nll)
+
+
+def mnist_sooner():
+    """In how many of NLL and error SEP is sooner than VI on MNIST, with either kind of pseudo-inputs."""
+    return sum(all(mnist_ratio(metric, kind) > 1 for kind in fig5.KINDS) for metric in ("nll", "error_rate"))
+
+
+def mnist_ratio(metric, kind, within=1.05):
+    """VI's time over SEP's to come within 5 % of the worse of their last values on MNIST."""
+    curves = [mnist.curve(_digits(method, kind), metric) for method in ("vi", "sep")]
+    level = within * max(values[-1] for _, values in curves)
+    vi, sep = (fig1.time_to(seconds, -values, -level) for seconds, values in curves)
+    return float(vi / sep)
+
+
+def _digits(method, kind):
+    runs = runner.results("vil_fig5")
+    return runs[(runs["method"] == method) & (runs["pseudo_inputs"] == kind)].iloc[0]

@@ -1,0 +1,34 @@
+"""MNIST, ten classes: what VI makes of it from the prior, without the head start that `vil_fig5` gives it.
+
+Pseudo-inputs that all classes share, five epochs, three lengths of the natural-gradient step; 0 stands for the default, 1/t until
+every image had its turn and a batch's share of them afterwards.
+"""
+
+import numpy as np
+
+from figures.experiments.mnist import BATCH, KMEANS_ROWS, RATE, centres, digits, start_kernel
+from figures.experiments.villacampa2017 import fig5
+from figures.experiments.villacampa2017.tables import probabilities
+from pepcore import metrics
+from pepcore.multiclass.minibatch import fit_minibatch
+
+STEPS, EPOCHS = (0.0, 0.03, 0.01), 5
+OUTPUTS = ("error_rate", "nll", "given_up")
+prepare = fig5.prepare
+
+
+def grid():
+    """One run for each length of the step."""
+    return [{"step": step} for step in STEPS]
+
+
+def compute(step, rows=None, size=fig5.M, epochs=EPOCHS):
+    """Test error and NLL in the end, and how many digits the model never names."""
+    X, y, X_test, y_test = digits()
+    X, y = X[:rows], y[:rows]
+    model = fit_minibatch(start_kernel(X), centres(X[:KMEANS_ROWS], size), (X, y), method="vi", classes=10, batch=BATCH,
+                          epochs=epochs, rate=RATE, step=step or None, spread=np.full(X.shape[1], X.std()))
+    p = probabilities(model, X_test)
+    named = p.argmax(axis=1)
+    return {"error_rate": float(np.mean(named != y_test)), "nll": metrics.nll_classes(y_test, p),
+            "given_up": 10 - len(np.unique(named))}

@@ -1,0 +1,53 @@
+"""Data sets by name: found on disk, fetched or generated, verified, split and standardised.
+
+`load("boston")` looks in the folder that the environment variable PEPCORE_DATA names, then in the user's cache, then
+fetches the set from its public origin. Either way the values are verified before you see them. Synthetic problems come
+from `pepcore.datasets.generators`, and this module passes them on.
+"""
+
+from pepcore.datasets.catalogue import DataError, Dataset, Info, registry
+from pepcore.datasets.generators import (
+    banana,
+    chain_1d,
+    factors,
+    ringnorm,
+    snelson_like,
+    stream,
+    three_classes_2d,
+    toy_ard_gp,
+    twonorm,
+    waveform,
+)
+from pepcore.datasets.loading import (
+    DataNotFoundError,
+    load,
+    location_scale,
+    official_split,
+    one_hot,
+    splits,
+    standardise,
+)
+
+__all__ = [
+    "DataError",
+    "DataNotFoundError",
+    "Dataset",
+    "Info",
+    "banana",
+    "chain_1d",
+    "factors",
+    "load",
+    "location_scale",
+    "official_split",
+    "one_hot",
+    "registry",
+    "ringnorm",
+    "snelson_like",
+    "splits",
+    "standardise",
+    "stream",
+    "three_classes_2d",
+    "toy_ard_gp",
+    "twonorm",
+    "waveform",
+]

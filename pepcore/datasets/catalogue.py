@@ -1,0 +1,145 @@
+"""What the package knows about each data set, and the check that a table is the set it claims to be.
+
+The facts stand in `registry.toml`, beside this file. `verify` compares size, class counts and a checksum of the values,
+so that a result computed from a data set was computed from the same numbers everywhere.
+"""
+
+import difflib
+import hashlib
+import tomllib
+from dataclasses import dataclass, field
+from importlib import resources
+
+import numpy as np
+
+
+class DataError(ValueError):
+    """The values are not those of the data set they are said to be."""
+
+
+@dataclass(frozen=True)
+class Info:
+    """The facts about one data set; see the head of `registry.toml` for their meaning.
+
+    Attributes
+    ----------
+    name, folder, task : str
+        task is "regression", "binary" or "multiclass".
+    N, D : int
+    classes : tuple of int
+        Rows per class, in the order −1, +1 (binary) or 0 ... C − 1 (multi-class); empty for regression.
+    citation, licence, notes : str
+    sha256 : str
+        Of our file; empty for what scikit-learn bundles.
+    content : str
+        Checksum of the values, see `content_checksum`.
+    columns : tuple of str, names of the inputs, empty where they have none
+    text : dict
+        Position of an input that is a word -> its categories in the order of their codes 0, 1, ...
+    train_rows : int or None
+        The first rows that form the source's own training part.
+    train_fraction : float, for the random splits
+    origin : dict, how to rebuild the set from a public address
+    """
+
+    name: str
+    folder: str
+    task: str
+    N: int
+    D: int
+    citation: str
+    licence: str
+    content: str
+    origin: dict
+    sha256: str = ""
+    notes: str = ""
+    classes: tuple = ()
+    columns: tuple = ()
+    text: dict = field(default_factory=dict)
+    train_rows: int | None = None
+    train_fraction: float = 0.9
+
+    @property
+    def filename(self):
+        return f"{self.name}.npz" if self.origin["kind"] == "openml" else f"{self.name}.csv.gz"
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Inputs and targets, and where they are from.
+
+    Attributes
+    ----------
+    name : str
+    X : (N, D) inputs, in the units of the source
+    y : (N,) targets; labels −1, +1 (binary) or 0 ... C − 1 (multi-class) as floats
+    task : "regression", "binary" or "multiclass"
+    info : Info, or None for generated data
+    truth : dict
+        What a generator knows and real data hide, such as the noise-free function at X under "f"; else empty.
+    """
+
+    name: str
+    X: np.ndarray
+    y: np.ndarray
+    task: str
+    info: Info | None = None
+    truth: dict = field(default_factory=dict)
+
+
+def _read():
+    facts = tomllib.loads(resources.files("pepcore.datasets").joinpath("registry.toml").read_text(encoding="utf-8"))
+    return {name: _info(name, entry) for name, entry in facts.items()}
+
+
+def _info(name, entry):
+    text = {int(column): tuple(words) for column, words in entry.pop("text", {}).items()}
+    lists = {key: tuple(entry.pop(key, ())) for key in ("classes", "columns")}
+    return Info(name, **entry, **lists, text=text)
+
+
+registry = _read()
+
+
+def find(name):
+    """The Info of a data set; for an unknown name, a ValueError that suggests the nearest known ones."""
+    if name in registry:
+        return registry[name]
+    close = difflib.get_close_matches(str(name), registry, n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(map(repr, close))}?" if close else f"known are {', '.join(registry)}."
+    raise ValueError(f"there is no data set {name!r}; {hint}")
+
+
+def content_checksum(X, y):
+    """sha256 of the values: X (N, D), then y (N,), as little-endian float32 in row order.
+
+    Independent of the file format, and of how many digits beyond the seventh a source prints. The order of the rows
+    counts: the splits are index sets, and with other row numbers they would be other splits.
+    """
+    checksum = hashlib.sha256()
+    for values in (X, y):
+        checksum.update((np.asarray(values, dtype="<f4") + np.float32(0)).tobytes())  # + 0 turns −0 into 0
+    return checksum.hexdigest()
+
+
+def verify(info, X, y, where):
+    """Raise DataError, naming `where` the values came from, unless X (N, D) and y (N,) are those of the data set."""
+    if X.shape != (info.N, info.D):
+        raise DataError(
+            f"{where} holds {X.shape[0]} rows of {X.shape[1]} inputs, but {info.name!r} has {info.N} of {info.D}; "
+            f"{_mend(info, where)}"
+        )
+    if info.classes:
+        labels = (-1, 1) if info.task == "binary" else range(len(info.classes))
+        counts = tuple(int((y == label).sum()) for label in labels)
+        if counts != info.classes:
+            raise DataError(f"{where} has class counts {counts}, expected {info.classes}; {_mend(info, where)}")
+    if content_checksum(X, y) != info.content:
+        raise DataError(
+            f"{where} has the size of {info.name!r} but other values, or its rows in another order (content checksum "
+            f"{content_checksum(X, y)[:12]}..., expected {info.content[:12]}...); {_mend(info, where)}"
+        )
+
+
+def _mend(info, where):
+    return f"remove it and load {info.name!r} again, or replace it by the original."

@@ -1,0 +1,250 @@
+"""Synthetic problems, the same for the same seed on every machine, with their truth.
+
+Each function takes a seed, an int or a numpy Generator, and returns a `Dataset` whose `truth` holds what data hide.
+ValueError for sizes that are no whole numbers from 1 upwards, and for scales and variances that are none.
+"""
+
+from functools import partial
+
+import numpy as np
+
+from pepcore.datasets.catalogue import Dataset
+from pepcore.gaussian import safe_cholesky
+from pepcore.kernels import SquaredExponential
+from pepcore.validation import check_count, check_not_negative, check_number, check_positive
+
+
+def toy_ard_gp(seed=0, N=1000, D=5, noise=0.1, lengthscales=None):
+    """Regression data drawn from a GP with an ARD squared exponential kernel of variance one.
+
+    bui2017 gives the size (30 sets of 1000 points in 5-D, split 50:50) but neither the hyper-parameters nor the inputs;
+    here the inputs are standard normal and each seed draws its own lengthscales.
+
+    Parameters
+    ----------
+    seed : int or Generator
+    N, D : int
+    noise : float, noise variance; the prior variance is 1
+    lengthscales : (D,), optional; by default log-uniform between 1 and 5, in standard deviations of the inputs
+
+    Returns
+    -------
+    Dataset with X (N, D), y (N,) and truth f (N,), kernel, noise
+
+    Source: bui2017 section 4.1, figures 3 and 8 to 13.
+    """
+    N, D = check_count(N, "N"), check_count(D, "D")
+    noise = check_not_negative(noise, "noise", "it is a variance")
+    rng = np.random.default_rng(seed)
+    if lengthscales is None:
+        lengthscales = 5.0 ** rng.uniform(size=D)
+    kernel = SquaredExponential(1.0, lengthscales)
+    X = rng.normal(size=(N, D))
+    f = _gp_draws(kernel, X, 1, rng)[0]
+    y = f + np.sqrt(noise) * rng.normal(size=N)
+    return Dataset("toy_ard_gp", X, y, "regression", truth={"f": f, "kernel": kernel, "noise": noise})
+
+
+def snelson_like(seed=0, N=200, noise=0.06):
+    """Regression on the line with the look of the data of snelson2006: inputs in [0, 6], a wiggle of amplitude one.
+
+    The function is ⅔ sin(3x) + ½ cos(1.3x + 1) for every seed; the seed moves inputs and noise.
+
+    Returns
+    -------
+    Dataset with X (N, 1) sorted, y (N,) and truth f (N,), noise (variance), function (x -> f)
+    """
+    N = check_count(N, "N")
+    noise = check_not_negative(noise, "noise", "it is a variance")
+    rng = np.random.default_rng(seed)
+    x = np.sort(rng.uniform(0, 6, N))
+    f = _wiggle(x)
+    y = f + np.sqrt(noise) * rng.normal(size=N)
+    return Dataset("snelson_like", x[:, None], y, "regression", truth={"f": f, "noise": noise, "function": _wiggle})
+
+
+def chain_1d(seed=3, N=8):
+    """A few binary labels on a line, drawn from the model that EP will fit, for stepping from prior to posterior.
+
+    Inputs are spread over [−3, 3], f ~ GP(0, SquaredExponential(4, 1)), and y = +1 with probability Φ(f).
+
+    Returns
+    -------
+    Dataset with X (N, 1) sorted, y (N,) in {−1, +1} and truth f (N,), kernel
+
+    Source: for csato2002 figure 4.1, which shows no particular data.
+    """
+    N = check_count(N, "N")
+    rng = np.random.default_rng(seed)
+    x = -3 + 6 * (np.arange(N) + rng.uniform(0.2, 0.8, N)) / N
+    kernel = SquaredExponential(4.0, 1.0)
+    f = _gp_draws(kernel, x[:, None], 1, rng)[0]
+    return Dataset("chain_1d", x[:, None], _probit_labels(f, rng), "binary", truth={"f": f, "kernel": kernel})
+
+
+def banana(seed=0, N=400, steepness=3.0):
+    """Two classes in the plane, one bent around the other, with a boundary that is known: the parabola x₂ = x₁² − 1.
+
+    Inputs are standard normal, f(x) = steepness · (x₂ + 1 − x₁²)/√(1 + 4x₁²), the distance to the parabola to first
+    order times `steepness`, and y = +1 with probability Φ(f).
+
+    Returns
+    -------
+    Dataset with X (N, 2), y (N,) in {−1, +1} and truth f (N,), function ((N, 2) -> f)
+
+    Source: for bui2017 figure 23, whose data are not given.
+    """
+    N, steepness = check_count(N, "N"), check_number(steepness, "steepness")
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(N, 2))
+    function = partial(_distance_to_parabola, steepness=steepness)
+    f = function(X)
+    return Dataset("banana", X, _probit_labels(f, rng), "binary", truth={"f": f, "function": function})
+
+
+def three_classes_2d(seed=0, N=1000, lengthscale=1.0):
+    """Three classes in the plane: y is the index of the largest of three GP draws, without noise.
+
+    Inputs are uniform on [−2.5, 2.5]²; the kernel of the draws, which the paper does not give, has variance one.
+
+    Returns
+    -------
+    Dataset with X (N, 2), y (N,) in {0, 1, 2} and truth f (3, N), kernel
+
+    Source: villacampa2017 section 5.2, figure 3.
+    """
+    N = check_count(N, "N")
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-2.5, 2.5, (N, 2))
+    kernel = SquaredExponential(1.0, lengthscale)
+    f = _gp_draws(kernel, X, 3, rng)
+    y = f.argmax(0).astype(float)
+    return Dataset("three_classes_2d", X, y, "multiclass", truth={"f": f, "kernel": kernel})
+
+
+def factors(seed=0, N=5, scale=0.3):
+    """Thresholds for one number: θ ~ N(0, 1) and factors Φ(yₙ (θ − xₙ)/scale), a product in one dimension to project.
+
+    Returns
+    -------
+    Dataset with X (N, 1) the thresholds, y (N,) in {−1, +1} on which side θ was seen, and truth theta, scale
+
+    Source: for villacampa2017 figure 2.
+    """
+    N, scale = check_count(N, "N"), check_positive(scale, "scale")
+    rng = np.random.default_rng(seed)
+    theta, x = rng.normal(), rng.normal(size=N)
+    y = _probit_labels((theta - x) / scale, rng)
+    return Dataset("factors", x[:, None], y, "binary", truth={"theta": theta, "scale": scale})
+
+
+def twonorm(seed=0, N=7400, D=20):
+    """Two unit normals with means ±(a, ..., a), a = 2/√D; the best error is Φ(−2) = 2.3 %.
+
+    Returns
+    -------
+    Dataset with X (N, D), y (N,) in {−1, +1} and truth f (N,), the log odds of +1
+
+    Source: Breiman 1996, Bias, variance and arcing classifiers.
+    """
+    N, D = check_count(N, "N"), check_count(D, "D")
+    rng = np.random.default_rng(seed)
+    y = rng.choice([-1.0, 1.0], N)
+    a = 2 / np.sqrt(D)
+    X = a * y[:, None] + rng.normal(size=(N, D))
+    return Dataset("twonorm", X, y, "binary", truth={"f": 2 * a * X.sum(1)})
+
+
+def ringnorm(seed=0, N=7400, D=20):
+    """A wide normal around a narrow one: N(0, 4I) labelled −1, N((a, ..., a), I) labelled +1, a = 2/√D.
+
+    The best error is 1.3 %. The labels are those of the stored draw, `load("ringnorm")`, before standardisation.
+
+    Returns
+    -------
+    Dataset with X (N, D), y (N,) in {−1, +1} and truth f (N,), the log odds of +1
+
+    Source: Breiman 1996, Bias, variance and arcing classifiers.
+    """
+    N, D = check_count(N, "N"), check_count(D, "D")
+    rng = np.random.default_rng(seed)
+    y = rng.choice([-1.0, 1.0], N)
+    a = 2 / np.sqrt(D)
+    Z = rng.normal(size=(N, D))
+    X = np.where(y[:, None] > 0, a + Z, 2 * Z)
+    f = D * np.log(2) + (X**2).sum(1) / 8 - ((X - a) ** 2).sum(1) / 2
+    return Dataset("ringnorm", X, y, "binary", truth={"f": f})
+
+
+def waveform(seed=0, N=1000):
+    """Three classes of noisy waves in 21 points: each row mixes two of three triangles at a random ratio.
+
+    With h₁(i) = ``max(6 − |i − 11|, 0)``, h₂(i) = h₁(i − 4) and h₃(i) = h₁(i + 4), a row is u h + (1 − u) h' plus unit
+    noise, u uniform, and the pair (h, h') is (h₂, h₃), (h₁, h₃) or (h₁, h₂), as in the stored draw `load("waveform")`.
+
+    Returns
+    -------
+    Dataset with X (N, 21), y (N,) in {0, 1, 2} and truth f (N, 21), the rows without noise
+
+    Source: Breiman et al. 1984, Classification and Regression Trees; villacampa2017 section 5.1 draws 1000 rows.
+    """
+    N = check_count(N, "N")
+    rng = np.random.default_rng(seed)
+    position = np.arange(1, 22)
+    waves = np.array([np.maximum(6 - np.abs(position - centre), 0) for centre in (11, 15, 7)])
+    y = rng.integers(3, size=N)
+    first, second = np.array([1, 0, 0])[y], np.array([2, 2, 1])[y]
+    u = rng.uniform(size=(N, 1))
+    f = u * waves[first] + (1 - u) * waves[second]
+    return Dataset("waveform", f + rng.normal(size=(N, 21)), y.astype(float), "multiclass", truth={"f": f})
+
+
+def stream(seed=0, rows=5_000_000, block=10_000, D=8, noise=0.1, lengthscale=2.0, features=128):
+    """Regression data too many to hold: an iterator of blocks of one and the same random function.
+
+    The function is a sum of `features` random cosines, close to a draw of a GP with a squared exponential kernel of
+    variance one; inputs are standard normal. A block depends on the seed, on its number and on its size alone.
+
+    Returns
+    -------
+    iterator of Dataset with X (block, D), y (block,) and truth f (block,); the last block may be shorter
+    """
+    D, features = check_count(D, "D"), check_count(features, "features")
+    lengthscale = check_positive(lengthscale, "lengthscale")
+    noise = check_not_negative(noise, "noise", "it is a variance")
+    rows, block = check_count(rows, "rows"), check_count(block, "block")
+    return _blocks(np.random.default_rng(seed), rows, block, D, noise, lengthscale, features)
+
+
+def _blocks(root, rows, block, D, noise, lengthscale, features):
+    (rng,) = root.spawn(1)
+    frequencies = rng.normal(size=(D, features)) / lengthscale
+    phases = rng.uniform(0, 2 * np.pi, features)
+    weights = rng.normal(size=features) * np.sqrt(2 / features)
+    for start in range(0, rows, block):
+        (rng,) = root.spawn(1)
+        X = rng.normal(size=(min(block, rows - start), D))
+        f = np.cos(X @ frequencies + phases) @ weights
+        y = f + np.sqrt(noise) * rng.normal(size=len(X))
+        yield Dataset("stream", X, y, "regression", truth={"f": f, "noise": noise})
+
+
+def _wiggle(x):
+    """What `snelson_like` draws around, (N,) -> (N,); a function of the module, so that the data set can be pickled."""
+    return 2 / 3 * np.sin(3 * x) + 0.5 * np.cos(1.3 * x + 1)
+
+
+def _distance_to_parabola(X, steepness):
+    """The latent function of `banana`, (N, 2) -> (N,)."""
+    return steepness * (X[:, 1] + 1 - X[:, 0] ** 2) / np.sqrt(1 + 4 * X[:, 0] ** 2)
+
+
+def _gp_draws(kernel, X, size, rng):
+    """`size` draws (size, N) of a GP at X (N, D), with a relative jitter of 1e-10."""
+    L, _ = safe_cholesky(kernel(X), scale=kernel.diagonal(X).mean(), jitter=1e-10, name="K")
+    return (L @ rng.normal(size=(len(X), size))).T
+
+
+def _probit_labels(f, rng):
+    """Labels −1, +1, with +1 of probability Φ(f): the sign of f plus unit noise."""
+    return np.where(f + rng.normal(size=len(f)) > 0, 1.0, -1.0)

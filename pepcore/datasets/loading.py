@@ -1,0 +1,237 @@
+"""Find a data set on disk or at its origin, verify it, split and standardise it."""
+
+import os
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+from pepcore.datasets import origins
+from pepcore.datasets.catalogue import DataError, Dataset, find, registry, verify
+from pepcore.validation import as_real, check_finite
+
+
+class DataNotFoundError(FileNotFoundError):
+    """A data set is neither on disk nor to be had from its public origin."""
+
+
+def load(name, data_home=None):
+    """A data set of the registry, verified.
+
+    Looks for `<folder>/<name>.csv.gz`, then `<name>.csv.gz`, in `data_home` and in the user's cache; what is in neither
+    is rebuilt from its public origin. `registry[name].folder` is the folder. What scikit-learn bundles needs no file.
+
+    Parameters
+    ----------
+    name : str, a key of `registry`
+    data_home : path, optional
+        Where to look first; default is $PEPCORE_DATA.
+
+    Returns
+    -------
+    Dataset
+        X in the units of the source, y in {−1, +1} for binary sets and 0 ... C − 1 for multi-class ones.
+
+    Raises
+    ------
+    ValueError
+        For an unknown name; the nearest known ones are suggested.
+    DataError
+        If what was found does not have the N, D, class counts and checksum of the registry.
+    DataNotFoundError
+        If it is not on this machine and cannot be fetched; the message says what to place where.
+    """
+    info = find(name)
+    data_home = data_home if data_home is not None else os.environ.get("PEPCORE_DATA")
+    folders = [Path(data_home)] if data_home else []
+    if info.folder == "bundled":
+        X, y = origins.rebuild(info, cache=None)
+        where = "scikit-learn's copy"
+    else:
+        X, y, where = _from_files(info, [*folders, _cache()]) or _from_origin(info, folders)
+    if info.task == "binary":
+        y = 2 * y - 1
+    verify(info, X, y, where)
+    return Dataset(name, X, y, info.task, info)
+
+
+def splits(dataset):
+    """The 20 random splits of a data set into training and test rows.
+
+    With `numpy.random.RandomState(1)`, twenty permutations of the rows one after the other; the first
+    round(train_fraction · N) of each are for training. For the eight regression sets these are the splits of the
+    literature (Hernandez-Lobato & Adams 2015, and Gal), order included. bui2017 gives only the sizes of its splits for
+    binary sets, 90 % for training, and villacampa2017 its fractions; there the same rule is this package's choice.
+
+    Parameters
+    ----------
+    dataset : Dataset, or str (a key of `registry`, for which no file is needed)
+
+    Returns
+    -------
+    list of 20 pairs (train, test) of index arrays
+
+    Source: bui2017 appendix I; villacampa2017 section 4.
+    """
+    N, fraction = _rows(dataset)
+    random = np.random.RandomState(1)
+    orders = [random.permutation(N) for _ in range(20)]
+    count = round(fraction * N)
+    return [(order[:count], order[count:]) for order in orders]
+
+
+def official_split(dataset):
+    """The source's own training and test rows, as a pair of index arrays; ValueError for a set that has none."""
+    info = dataset.info if isinstance(dataset, Dataset) else find(dataset)
+    if info is None or info.train_rows is None:
+        known = [name for name, entry in registry.items() if entry.train_rows]
+        raise ValueError(f"{getattr(dataset, 'name', dataset)!r} has no split of its own; these have: {known}")
+    return np.arange(info.train_rows), np.arange(info.train_rows, info.N)
+
+
+def location_scale(train):
+    """Mean and standard deviation of each column, with scale 1 for a column that is constant.
+
+    Parameters
+    ----------
+    train : (N,) or (N, D)
+
+    Returns
+    -------
+    mean, scale : () or (D,), in the units of `train`
+
+    Raises
+    ------
+    ValueError
+        For another shape, no rows, text, NaN or a masked array.
+    """
+    train = check_finite(as_real(train, "train"), "train")
+    if train.ndim not in (1, 2) or train.size == 0:
+        raise ValueError(f"train has shape {train.shape}, expected (N,) or (N, D) with N >= 1 and D >= 1")
+    constant = np.ptp(train, axis=0) == 0  # the standard deviation of equal numbers need not round to zero
+    return train.mean(0), np.where(constant, 1.0, train.std(0))
+
+
+def standardise(train, test):
+    """Shift and scale the columns of both arrays by the mean and the standard deviation of the training rows.
+
+    A column that is constant in `train` is only shifted. The arrays given are not changed.
+
+    Parameters
+    ----------
+    train : (N,) or (N, D)
+    test : (S,) or (S, D)
+
+    Returns
+    -------
+    train, test : new arrays of the same shapes, without unit
+
+    Raises
+    ------
+    ValueError
+        If one array has columns and the other not, or another number of them; for text, NaN, masked arrays or no rows.
+    """
+    train, test = as_real(train, "train"), check_finite(as_real(test, "test"), "test")
+    if train.shape[1:] != test.shape[1:]:
+        raise ValueError(f"train has shape {train.shape} and test {test.shape}; both need the same columns")
+    mean, scale = location_scale(train)
+    return (train - mean) / scale, (test - mean) / scale
+
+
+def one_hot(dataset):
+    """The inputs with every column of words replaced by one 0/1 column per category, in place.
+
+    Parameters
+    ----------
+    dataset : Dataset, for example `load("adult")`
+
+    Returns
+    -------
+    X : (N, D') with D' >= D
+    """
+    text = dataset.info.text if dataset.info else {}
+    columns = [
+        (column[:, None] == np.arange(len(text[j]))).astype(float) if j in text else column[:, None]
+        for j, column in enumerate(dataset.X.T)
+    ]
+    return np.hstack(columns)
+
+
+# --- where the values come from ---------------------------------------------------------------------------------------
+
+
+def _cache():
+    import pooch
+
+    return Path(pooch.os_cache("pepcore"))
+
+
+def _candidates(info, folders):
+    return [folder / info.folder / info.filename for folder in folders] + [folder / info.filename for folder in folders]
+
+
+def _from_files(info, folders):
+    """X, y and the path of the first file that is there; None if there is none."""
+    path = next((path for path in _candidates(info, folders) if path.is_file()), None)
+    if path is None:
+        return None
+    try:
+        X, y = _read_npz(path) if path.suffix == ".npz" else _read_csv(path, info.text)
+    except (OSError, EOFError, zlib.error, ValueError, KeyError, IndexError) as reason:
+        raise DataError(f"{path} cannot be read as {info.name!r} ({reason}); replace it by the original.") from reason
+    return X, y, path
+
+
+def _read_csv(path, text):
+    lines = origins._read_lines(path)[1:]  # a header row, then y in the last column
+    if text:
+        return origins.parse(lines, {}, text)
+    table = np.loadtxt(lines, delimiter=",", ndmin=2)
+    return table[:, :-1].copy(), table[:, -1].copy()
+
+
+def _read_npz(path):
+    """Images and labels in two parts, as MNIST is stored; float32, to save memory."""
+    with np.load(path) as file:
+        X = np.concatenate([file["x_train"], file["x_test"]])
+        y = np.concatenate([file["y_train"], file["y_test"]])
+    return X.reshape(len(X), -1).astype(np.float32), y.astype(float)
+
+
+def _from_origin(info, folders):
+    cache = _cache()
+    try:
+        X, y = origins.rebuild(info, cache)
+    except (OSError, ValueError, ImportError) as reason:
+        raise DataNotFoundError(_where_to_place(info, folders, cache, reason)) from None  # the reason is in the text
+    where = "scikit-learn's copy" if info.origin["kind"] == "bundled" else "what was fetched from the public origin"
+    kept = ", ".join(map(str, origins.original_files(info, cache)))
+    return X, y, f"{where} ({kept})" if kept else where
+
+
+def _where_to_place(info, folders, cache, reason):
+    places = "\n".join(f"    {path}" for path in _candidates(info, [*folders, cache]))
+    hint = (
+        "" if folders else "\n(the environment variable PEPCORE_DATA, which may name a folder of your own, is not set)"
+    )
+    shape = f"gzip CSV with a header row, {info.N} rows, {info.D} inputs and y in the last column"
+    if info.filename.endswith(".npz"):
+        shape = "arrays x_train, y_train, x_test, y_test"
+    pairs = zip(info.origin.get("urls", ()), origins.original_files(info, cache))
+    originals = "\n".join(f"    {url}\n      as {path}" for url, path in pairs)
+    if not originals:
+        originals = f"    data set {info.origin.get('data_id')} of openml.org, by scikit-learn's fetch_openml"
+    return (
+        f"the data set {info.name!r} is not on this machine and could not be fetched "
+        f"({type(reason).__name__}: {str(reason)[:200]}).\n"
+        f"Place {info.filename} ({shape}; sha256 {info.sha256}) at one of\n{places}{hint}\n"
+        f"or the originals, unchanged, from these addresses (which we have not tried ourselves):\n{originals}"
+    )
+
+
+def _rows(dataset):
+    """Number of rows and training fraction of a Dataset or of a named set."""
+    if isinstance(dataset, Dataset):
+        return len(dataset.y), dataset.info.train_fraction if dataset.info else 0.9
+    info = find(dataset)
+    return info.N, info.train_fraction

@@ -1,0 +1,268 @@
+"""The iteration: natural gradients for q, Adam for the rest."""
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from pepcore.decoupled.bases import Bases, Process
+from pepcore.decoupled.bound import bound, located, marginals
+from pepcore.decoupled.learning import Learner, check_end
+from pepcore.decoupled.natural import ramp
+from pepcore.decoupled.parametrisations import PARAMETRISATIONS
+from pepcore.kernels.checks import check_plain
+from pepcore.likelihoods import Gaussian, Likelihood
+from pepcore.likelihoods.checks import check_likelihood
+from pepcore.threads import one_blas_thread
+from pepcore.validation import (
+    as_real,
+    check_count,
+    check_finite,
+    check_inputs,
+    check_jitter,
+    check_names,
+    check_positive,
+    check_step,
+    check_targets,
+)
+
+LEARNABLE = ("kernel", "beta", "gamma", "likelihood")
+GAMMA_RULES = ("adam", "diagonal", "exact")
+
+class DecoupledPosterior(NamedTuple):
+    """q(f) of a decoupled basis.
+
+    Attributes
+    ----------
+    bases : Bases
+    process : Process, mean(x) = a(x)ᵀw + k_γ(x)ᵀg and covariance k − aᵀa' + aᵀV a'; a tuple for several latent functions
+    """
+
+    bases: Bases
+    process: Process
+
+    @one_blas_thread
+    def predict(self, Xs):
+        """Mean and variance of the latent f at Xs (S, D): (S,) each, or (S, C) for C latent functions."""
+        Xs = self._check(Xs)
+        if isinstance(self.process, tuple):
+            moments = [marginals(self.bases, process, Xs) for process in self.process]
+            return tuple(np.stack(part, axis=1) for part in zip(*moments, strict=True))
+        return marginals(self.bases, self.process, Xs)
+
+    def predict_full(self, Xs):
+        """Mean (S,) and covariance (S, S) of the latent f at Xs (S, D); for one latent function only."""
+        if isinstance(self.process, tuple):
+            raise ValueError(
+                f"predict_full is for one latent function, but there are {len(self.process)}; predict gives the means and "
+                "variances of all, DecoupledPosterior(posterior.bases, posterior.process[c]) is the posterior of one"
+            )
+        Xs = self._check(Xs)
+        A, _, K_gamma = located(self.bases, Xs)
+        mean = self.process.w @ A + self.process.g @ K_gamma
+        return mean, self.bases.kernel(Xs) + A.T @ (self.process.V @ A - A)
+
+    def _check(self, Xs):
+        return check_inputs(Xs, "Xs", columns=self.bases.beta.shape[1])
+
+
+@dataclass(frozen=True, eq=False)
+class DecoupledFit:
+    """What `infer` returns.
+
+    Attributes
+    ----------
+    log_evidence : float, the variational lower bound on all data, in nats
+    gradient : dict, d log_evidence / d parameter in natural units: the fields of `parameters`, the kernel's keys, "beta"
+        (M, D), "gamma" (G, D) and the likelihood's own; each with the others held still
+    posterior : DecoupledPosterior
+    likelihood : the likelihood
+    parameters : in the parametrisation of the basis, see `decoupled.parametrisations`; a tuple of them for several classes
+    history : (steps,) the bound as estimated before each step
+    message : str, how the iteration ended
+    """
+
+    log_evidence: float
+    gradient: dict
+    posterior: DecoupledPosterior
+    likelihood: Likelihood
+    parameters: object
+    history: np.ndarray = field(repr=False)
+    message: str
+
+    @property
+    def bases(self):
+        return self.posterior.bases
+
+    def predict(self, Xs, noise=False):
+        """Mean and variance of f at Xs (S, D), as `posterior.predict`; if `noise`, what the likelihood predicts of y."""
+        mean, variance = self.posterior.predict(Xs)
+        return self.likelihood.predict(mean, variance) if noise else (mean, variance)
+
+
+@one_blas_thread
+def infer(
+    kernel,
+    beta,
+    gamma,
+    X,
+    y,
+    likelihood,
+    basis="orthogonal",
+    natural=True,
+    steps=1000,
+    step=0.005,
+    gamma_rule="adam",
+    rate=0.001,
+    batch=None,
+    columns=None,
+    optimise=(),
+    start=None,
+    jitter=1e-6,
+    seed=0,
+    at_step=None,
+):
+    """Maximise the variational bound over q, and over hyper-parameters and points if asked to.
+
+    Parameters
+    ----------
+    kernel : kernel
+    beta : (M, D) points of the covariance; for every basis but "decoupled" of the mean as well
+    gamma : (G, D) points of the mean alone, or None for none; in the basis "decoupled" all points of the mean
+    X : (N, D)
+    y : (N,)
+    likelihood : an object as in `pepcore.likelihoods`, or `RobustMax` for labels 0 ... C − 1
+    basis : "orthogonal", "orthogonal-weights", "hybrid", "coupled" (without gamma) or "decoupled"
+        What is held still where something else moves. The two orthogonal ones have the same natural steps on fixed points;
+        in weights, Adam is slow, and hyper-parameters that move shake the mean.
+    natural : bool
+        Natural gradients for the coupled part of q; if False, Adam moves all parameters. "decoupled" allows only False.
+    steps : int
+    step : float
+        Length of the natural steps, in (0, 1]; of no effect without them. For a likelihood that is not Gaussian the first
+        100 are shorter, see `ramp`.
+    gamma_rule : "adam", "diagonal" or "exact"
+        How a_γ moves beside natural steps: Adam, or along the derivative over the diagonal of its metric, or over all of
+        it, which costs O(G³) (once, if nothing is learnt). The last two take steps of length `step`, which must be below 2
+        over the largest eigenvalue of the metric-scaled Hessian, else they diverge. Without natural steps only Adam.
+    rate : float, Adam's step in all that it moves, in the logarithms of positive hyper-parameters
+    batch : int, rows in a step, drawn at random; None takes all
+    columns : int, columns of K_γ that estimate the norm of the mean in a step, drawn at random; None takes all, O(G²)
+    optimise : which of "kernel", "beta", "gamma", "likelihood" to learn by Adam besides
+    start : parameters to start from, as in `fit.parameters`; None starts from the prior
+    jitter : float, added to the diagonal of K_β, relative to the kernel's variance
+    seed : int, for batches and columns
+    at_step : callable (number, posterior), called before each step
+        `posterior()` makes the DecoupledPosterior of that moment. Raising KeyboardInterrupt in it ends the iteration, as
+        Ctrl-C does.
+
+    Returns
+    -------
+    DecoupledFit
+
+    Raises
+    ------
+    ValueError
+        For wrong shapes, NaN, targets the likelihood does not know, unknown names, settings out of range.
+    DivergenceError
+        If the bound is no longer finite, or has ended a million times further down than it began, since steps were too
+        long; its `history` shows where.
+    NotPositiveDefiniteError
+        If even a tiny natural step leaves no proper q, which a log-concave likelihood cannot do unless steps that were too
+        long have led far away before.
+
+    Source: salimbeni2018 sections 3 and 4, appendix F; :eq:`og-step`; Adam: kingma2015.
+    """
+    check_plain(kernel, "decoupled bases")
+    check_likelihood(likelihood)
+    X = check_inputs(X, "X")
+    y = likelihood.validate(check_targets(y, len(X)))
+    beta = check_inputs(beta, "beta", columns=X.shape[1], copy=True)
+    gamma = _check_gamma(gamma, basis, X.shape[1])
+    _check_settings(basis, natural, gamma_rule)
+    optimise = check_names(optimise, LEARNABLE)
+    step, rate, jitter = check_step(step), check_positive(rate, "rate"), check_jitter(jitter)
+    steps, batch = check_count(steps, "steps"), check_count(batch, "batch") if batch is not None else len(X)
+    columns = check_count(columns, "columns") if columns is not None else None
+    kind, bases = PARAMETRISATIONS[basis], Bases.build(kernel, beta, gamma, jitter)
+    parameters = _start(kind, bases, getattr(likelihood, "classes", None), start)
+    learner = Learner(bases, parameters, X, y, likelihood, natural, gamma_rule, optimise, rate, jitter)
+    rng, message = np.random.default_rng(seed), f"{steps} steps"
+    try:
+        for number in range(steps):
+            if at_step is not None:
+                at_step(number, partial(_posterior, learner))
+            rows = rng.choice(len(X), batch, replace=False) if batch < len(X) else None
+            chosen = rng.choice(len(gamma), columns, replace=False) if columns and columns < len(gamma) else None
+            length = step if isinstance(likelihood, Gaussian) else min(step, ramp(number, step))
+            learner.advance(rows, chosen, length)
+    except KeyboardInterrupt:
+        message = "interrupted; what was learnt so far is kept"
+    return _fit(learner, X, y, message)
+
+
+def _posterior(learner):
+    processes = tuple(output.process(learner.bases) for output in learner.outputs)
+    return DecoupledPosterior(learner.bases, processes if learner.several else processes[0])
+
+
+def _fit(learner, X, y, message):
+    last = bound(learner.bases, learner.parameters, X, y, learner.likelihood, hyper=True)
+    check_end(learner.history, last.value, len(X))
+    found = last.value, last.gradient, DecoupledPosterior(learner.bases, last.process), learner.likelihood
+    return DecoupledFit(*found, learner.parameters, np.array(learner.history), message)
+
+
+def _check_gamma(gamma, basis, columns):
+    if basis not in PARAMETRISATIONS:
+        raise ValueError(f"basis = {basis!r} is unknown; choose one of {', '.join(map(repr, PARAMETRISATIONS))}")
+    if gamma is None:
+        if basis == "decoupled":
+            raise ValueError(
+                'the basis "decoupled" needs gamma, the points of its mean; beta carries only the covariance'
+            )
+        return np.zeros((0, columns))
+    if basis == "coupled":
+        raise ValueError('the basis "coupled" has no gamma; give gamma=None, or basis="orthogonal"')
+    return check_inputs(gamma, "gamma", columns=columns, copy=True)
+
+
+def _check_settings(basis, natural, gamma_rule):
+    if natural and basis == "decoupled":
+        raise ValueError('the basis "decoupled" has no natural parameters; give natural=False, or basis="orthogonal"')
+    if gamma_rule not in GAMMA_RULES:
+        raise ValueError(f"gamma_rule = {gamma_rule!r} is unknown; choose one of {', '.join(map(repr, GAMMA_RULES))}")
+    if gamma_rule != "adam" and (basis == "hybrid" or not natural):
+        raise ValueError(
+            f'gamma_rule = {gamma_rule!r} goes with natural=True and the basis "orthogonal" or "orthogonal-weights"; for '
+            f'natural={natural} and basis="{basis}" give gamma_rule="adam"'
+        )
+
+
+def _start(kind, bases, classes, start):
+    """The parameters to start from, a tuple of them for a likelihood of several latent functions."""
+    if classes is None:
+        return kind.prior(bases) if start is None else _check_start(start, kind, bases)
+    if start is None:
+        return tuple(kind.prior(bases) for _ in range(classes))
+    if not isinstance(start, tuple) or len(start) != classes:
+        raise ValueError(f"start must be a tuple of {classes} parameters, one for each class; fit.parameters is one")
+    return tuple(_check_start(part, kind, bases) for part in start)
+
+
+def _check_start(start, kind, bases):
+    """A copy of the parameters `start` with arrays of float64."""
+    if not isinstance(start, kind):
+        raise ValueError(f"start is a {type(start).__name__}, but this basis needs a {kind.__name__}")
+    checked = {}
+    for name, expected in vars(kind.prior(bases)).items():
+        value = check_finite(as_real(getattr(start, name), f"start.{name}"), f"start.{name}")
+        if value.shape != expected.shape:
+            raise ValueError(f"start.{name} has shape {value.shape}, expected {expected.shape} for these points")
+        if value.ndim == 2 and np.triu(value, 1).any():  # what stands there would not be read
+            raise ValueError(
+                f"start.{name} has numbers above its diagonal, expected a lower triangle as np.linalg.cholesky makes it"
+            )
+        checked[name] = value.copy()
+    return kind(**checked)

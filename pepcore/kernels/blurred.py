@@ -1,0 +1,165 @@
+"""Inter-domain pseudo-points: averages of f around Z in place of its values there.
+
+Everything after the feature map is as before, so a kernel with its own `uf` and `uu` is all that it takes.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from pepcore.kernels.base import shared, vjp_of_first
+from pepcore.kernels.checks import check_kernel, check_points
+from pepcore.kernels.stationary import SquaredExponential
+from pepcore.validation import as_real
+
+
+@dataclass(frozen=True, eq=False)
+class Blurred:
+    """A squared exponential whose pseudo-points are local averages: u(z) = ∫ f(x) N(x; z, diag(widths²)) dx.
+
+    f is the same process as without the blur; a pseudo-point sees it out of focus. At zero width u(z) = f(z).
+
+    Parameters
+    ----------
+    kernel : SquaredExponential, of f
+    widths : (D,) one per input, or a float shared by all; >= 0, in units of the inputs
+
+    Source: bui2017 section 3.7; lazaro2009; :eq:`sc-blurred`.
+    """
+
+    kernel: SquaredExponential
+    widths: float | np.ndarray
+
+    def __post_init__(self):
+        if not isinstance(check_kernel(self.kernel), SquaredExponential):
+            raise ValueError(f"kernel must be a SquaredExponential, whose blur has a closed form; got {self.kernel!r}.")
+        widths = as_real(self.widths, "widths").copy()
+        if widths.ndim > 1 or not np.all(np.isfinite(widths) & (widths >= 0)):
+            raise ValueError(
+                "widths must be finite and at least 0: one number shared by all inputs, or one per input in a 1-D array; "
+                f"got {self.widths!r}."
+            )
+        widths.setflags(write=False)
+        object.__setattr__(self, "widths", widths if widths.ndim else float(widths))
+
+    @property
+    def parameters(self):
+        """dict: those of the kernel, and "widths" (D,) or float, in units of the inputs."""
+        return self.kernel.parameters | {"widths": self.widths}
+
+    def with_parameters(self, parameters):
+        """The same kernel with other values; `parameters` may hold some of the keys of `self.parameters`."""
+        unknown = set(parameters) - set(self.parameters)
+        if unknown:
+            raise ValueError(f"unknown kernel parameters {sorted(unknown)}; this kernel has {sorted(self.parameters)}.")
+        own = {key: value for key, value in parameters.items() if key != "widths"}
+        return Blurred(self.kernel.with_parameters(own), parameters.get("widths", self.widths))
+
+    def __call__(self, X, X2=None):
+        """The covariance of f, K(X, X2) (N, N2); X2 = X if left out."""
+        return self.kernel(X, X2)
+
+    def diagonal(self, X):
+        """The variance of f at each row of X (N, D), as (N,)."""
+        return self.kernel.diagonal(X)
+
+    def value_and_vjp(self, X, X2=None):
+        """As that of the kernel of f; the widths do not enter."""
+        return _Blur(self, 0).value_and_vjp(X, X2)
+
+    def vjp(self, X, X2, dK):
+        """As the `vjp` of the kernel of f; the widths do not enter."""
+        return vjp_of_first(self, X, X2, dK)
+
+    def diagonal_vjp(self, X, dk):
+        """As the `diagonal_vjp` of the kernel of f; the widths do not enter."""
+        return self.kernel.diagonal_vjp(X, dk) | {"widths": np.zeros_like(self.widths)[()]}
+
+    @property
+    def ff(self):
+        """Covariance of f(x) with f(x'): no blur."""
+        return self.kernel
+
+    @property
+    def uf(self):
+        """Covariance of f(x) with u(z): one blur."""
+        return _Blur(self, 1)
+
+    @property
+    def uu(self):
+        """Covariance of u(z) with u(z'): two blurs."""
+        return _Blur(self, 2)
+
+
+@dataclass(frozen=True, eq=False)
+class _Blur:
+    """Covariance after `times` blurs: a squared exponential again, of lengthscales λ² = lengthscales² + times · widths²
+    and variance · Π_d lengthscale_d/λ_d.
+    """
+
+    blurred: Blurred
+    times: int
+
+    def __call__(self, X, X2=None):
+        X, X2 = check_points(X, X2)
+        return self._widened(X)(X, X2)
+
+    def diagonal(self, X):
+        X, _ = check_points(X)
+        return self._widened(X).diagonal(X)
+
+    def value_and_vjp(self, X, X2=None):
+        K, vjp = self._widened(X).value_and_vjp(X, X2)
+        return K, _BlurVjp(self, X, vjp)
+
+    def vjp(self, X, X2, dK):
+        return vjp_of_first(self, X, X2, dK)
+
+    def diagonal_vjp(self, X, dk):
+        return self._pull_back(X, self._widened(X).diagonal_vjp(X, dk))
+
+    def _widened(self, X):
+        lengthscales, widths = self._scales(X)
+        wide = np.sqrt(lengthscales**2 + self.times * widths**2)
+        return SquaredExponential(self.blurred.kernel.variance * np.prod(lengthscales / wide), wide)
+
+    def _scales(self, X):
+        """lengthscales and widths, (D,) each."""
+        columns = X.shape[-1:]  # for points without columns the widened kernel has the better error
+        try:
+            return tuple(np.broadcast_to(a, columns) for a in (self.blurred.kernel.lengthscales, self.blurred.widths))
+        except ValueError:
+            raise ValueError(
+                f"inputs have {columns[0]} columns, the kernel {np.size(self.blurred.kernel.lengthscales)} lengthscales "
+                f"and {np.size(self.blurred.widths)} widths; each must be one number or one per column."
+            ) from None
+
+    def _pull_back(self, X, gradient):
+        """The chain rule from the variance and lengthscales of `_widened` to those of f and the widths."""
+        lengthscales, widths = self._scales(X)
+        wide = self._widened(X)
+        dvariance, dwide = gradient["variance"], gradient["lengthscales"]
+        dlog = dvariance * wide.variance
+        dlengthscales = (
+            dlog * (1 / lengthscales - lengthscales / wide.lengthscales**2) + dwide * lengthscales / wide.lengthscales
+        )
+        dwidths = self.times * widths / wide.lengthscales * (dwide - dlog / wide.lengthscales)
+        own = self.blurred.kernel
+        return {
+            "variance": dvariance * wide.variance / own.variance,
+            "lengthscales": shared(dlengthscales, own.lengthscales),
+            "widths": shared(dwidths, self.blurred.widths),
+        }
+
+
+class _BlurVjp(NamedTuple):
+    """Derivatives through a `_Blur`, from those through its widened kernel."""
+
+    blur: _Blur
+    X: np.ndarray
+    widened: object
+
+    def __call__(self, dK, first=True, second=False):
+        gradient, dX, dX2 = self.widened(dK, first, second)
+        return self.blur._pull_back(self.X, gradient), dX, dX2

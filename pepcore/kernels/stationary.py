@@ -1,0 +1,211 @@
+"""Stationary kernels, k(x, x') = variance * g(r²) with r² = Σ_d (x_d − x'_d)² / lengthscale_d²."""
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from pepcore.kernels.base import shared, vjp_of_first
+from pepcore.kernels.checks import check_points
+from pepcore.kernels.distances import squared_distances, weighted_squares
+from pepcore.kernels.sums import Sum
+from pepcore.validation import as_real
+
+
+@dataclass(frozen=True, eq=False)
+class _Stationary:
+    """variance * g(r²), as a function of t = _scale · r²; a subclass turns t, which it may write over, into values."""
+
+    variance: float = 1.0
+    lengthscales: float | np.ndarray = 1.0
+
+    def __post_init__(self):
+        variance = as_real(self.variance, "variance")
+        if variance.ndim or not (np.isfinite(variance) and variance > 0):
+            raise ValueError(f"variance must be one positive finite number, got {self.variance!r}.")
+        lengthscales = as_real(self.lengthscales, "lengthscales").copy()
+        if lengthscales.ndim > 1 or not np.all(np.isfinite(lengthscales) & (lengthscales > 0)):
+            raise ValueError(
+                "lengthscales must be positive and finite: one number shared by all inputs, or one per input in a "
+                f"1-D array; got {self.lengthscales!r}."
+            )
+        lengthscales.setflags(write=False)
+        object.__setattr__(self, "variance", float(variance))
+        object.__setattr__(self, "lengthscales", lengthscales if lengthscales.ndim else float(lengthscales))
+
+    @property
+    def parameters(self):
+        """dict: "variance" (float), in units of y², and "lengthscales" (D,) or float, in units of the inputs."""
+        return {"variance": self.variance, "lengthscales": self.lengthscales}
+
+    def with_parameters(self, parameters):
+        """The same kernel with other values; `parameters` may hold some of the keys of `self.parameters`."""
+        unknown = set(parameters) - set(self.parameters)
+        if unknown:
+            raise ValueError(f"unknown kernel parameters {sorted(unknown)}; this kernel has {sorted(self.parameters)}.")
+        return replace(self, **parameters)
+
+    def __call__(self, X, X2=None):
+        """K(X, X2) (N, N2) for X (N, D) and X2 (N2, D); X2 = X if left out. ValueError for other shapes, NaN or text."""
+        return self._value(squared_distances(*self._scaled(*check_points(X, X2)), self._scale))
+
+    def diagonal(self, X):
+        """k(x, x) for each row of X (N, D), as (N,)."""
+        return np.full(len(X), self.variance)
+
+    def value_and_vjp(self, X, X2=None):
+        """K(X, X2) (N, N2), and a function that takes derivatives back through it without evaluating it again.
+
+        Parameters
+        ----------
+        X : (N, D)
+        X2 : (N2, D), or None for X
+
+        Returns
+        -------
+        K : (N, N2), to be left as it is until the function has been called
+        vjp : callable (dK (N, N2), first=True, second=False) -> derivatives of Σ dK ∘ K
+            A dict with "variance" () and "lengthscales" in the shape that it has, then dX (N, D) if `first`, else None, and
+            dX2 (N2, D) if `second`, else None. It is fastest for a dK in C order.
+
+        Source: :eq:`gp-vjp`.
+        """
+        left, right = self._scaled(X, X2)
+        K, slope, factor = self._value_and_slope(squared_distances(left, right, self._scale))
+        return K, _StationaryVjp(self, left, right, K, slope, factor)
+
+    def vjp(self, X, X2, dK):
+        """Derivative of Σ dK ∘ K(X, X2): a dict over the parameters, and dX (N, D) for the first argument.
+
+        For a symmetric dK and X2 = X the derivative through both arguments is 2 dX.
+
+        Parameters
+        ----------
+        X : (N, D)
+        X2 : (N2, D)
+        dK : (N, N2)
+
+        Returns
+        -------
+        dict with "variance" () and "lengthscales" in the shape that it has;  dX (N, D)
+
+        Source: :eq:`gp-vjp`.
+        """
+        return vjp_of_first(self, X, X2, dK)
+
+    def diagonal_vjp(self, X, dk):
+        """Derivative of Σ dk ∘ diagonal(X) with respect to the parameters, for dk (N,)."""
+        return {"variance": float(np.sum(dk)), "lengthscales": np.zeros_like(self.lengthscales)[()]}
+
+    def __add__(self, other):
+        return Sum((self,)) + other
+
+    def _scaled(self, X, X2):
+        """Both inputs in units of the lengthscales and shifted alike, which k cannot see but rounding can."""
+        X2 = X if X2 is None else X2
+        if X.ndim != 2 or X2.ndim != 2:
+            raise ValueError(
+                f"a kernel takes inputs of shape (N, D), one row per point; got shapes {X.shape} and {X2.shape}. "
+                "For points x on a line give x[:, None]."
+            )
+        if X.shape[1] != X2.shape[1] or np.size(self.lengthscales) not in (1, X.shape[1]):
+            raise ValueError(
+                f"inputs have {X.shape[1]} and {X2.shape[1]} columns and the kernel {np.size(self.lengthscales)} "
+                "lengthscales; all three must agree (a single lengthscale is shared by all columns)."
+            )
+        centre = X2.mean(axis=0)
+        left = (X - centre) / self.lengthscales
+        return left, left if X2 is X else (X2 - centre) / self.lengthscales
+
+
+class _StationaryVjp(NamedTuple):
+    """Derivatives through K(X, X2), of which all that they need is kept: dK/dr² = factor * slope."""
+
+    kernel: _Stationary
+    left: np.ndarray  # (N, D), X in units of the lengthscales
+    right: np.ndarray  # (N2, D)
+    K: np.ndarray  # (N, N2)
+    slope: np.ndarray  # (N, N2), may be K
+    factor: float
+
+    def __call__(self, dK, first=True, second=False):
+        kernel, left, right, K, slope, factor = self
+        weight = dK * slope  # but for the factor, dF/dr²
+        rows, columns = weight.sum(axis=1), weight.sum(axis=0)
+        mixed = weight @ right if first or not second else None
+        mixed2 = weight.T @ left if second else None
+        stretch = weighted_squares(weight, left, right, rows, columns, mixed, mixed2)
+        dlengthscales = -2 * factor * stretch / kernel.lengthscales
+        gradient = {
+            "variance": float((rows.sum() if slope is K else np.einsum("nm,nm->", dK, K)) / kernel.variance),
+            "lengthscales": shared(dlengthscales, kernel.lengthscales),
+        }
+        unit = 2 * factor / kernel.lengthscales
+        dX = unit * (rows[:, None] * left - mixed) if first else None
+        dX2 = unit * (columns[:, None] * right - mixed2) if second else None
+        return gradient, dX, dX2
+
+
+class SquaredExponential(_Stationary):
+    """k(x, x') = variance · exp(−r²/2),  r² = Σ_d (x_d − x'_d)² / lengthscale_d².
+
+    Parameters
+    ----------
+    variance : float, in units of y²
+    lengthscales : (D,) one per input, or a float shared by all
+
+    Source: rasmussen2006 eq. (5.1); :eq:`gp-se`.
+    """
+
+    _scale = -0.5
+
+    def _value(self, t):
+        np.exp(t, out=t)
+        t *= self.variance
+        return t
+
+    def _value_and_slope(self, t):
+        K = self._value(t)
+        return K, K, -0.5
+
+
+class Matern52(_Stationary):
+    """k(x, x') = variance · (1 + √5 r + 5r²/3) exp(−√5 r),  r² = Σ_d (x_d − x'_d)² / lengthscale_d².
+
+    Parameters
+    ----------
+    variance : float, in units of y²
+    lengthscales : (D,) one per input, or a float shared by all
+
+    Source: rasmussen2006 eq. (4.17); :eq:`gp-matern`.
+    """
+
+    _scale = 5.0
+
+    def _value(self, t):
+        for rows in _few_rows(t):
+            self._fill(t[rows], np.sqrt(t[rows]))
+        return t
+
+    def _value_and_slope(self, t):
+        s = np.sqrt(t)
+        for rows in _few_rows(t):
+            self._fill(t[rows], s[rows])
+        return t, s, -5 / 6
+
+    def _fill(self, t, s):
+        """Write K over t = s², and (1 + s) exp(−s) · variance over s."""
+        decay = np.negative(s)
+        np.exp(decay, out=decay)
+        decay *= self.variance
+        s += 1
+        t *= 1 / 3
+        t += s
+        t *= decay
+        s *= decay
+
+
+def _few_rows(t):
+    """Slices over the rows of t (N, N2) that are small enough for temporary arrays to stay in the nearest cache."""
+    step = max(1, 2**13 // max(t.shape[1], 1))
+    return [slice(start, start + step) for start in range(0, len(t), step)]

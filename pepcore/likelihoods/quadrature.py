@@ -1,0 +1,279 @@
+"""One-dimensional tilted moments by quadrature, to nearly full accuracy and far into the tails.
+
+Where p^α is almost an exponential over the width of N(mean, variance), a Gauss-Hermite rule of 10 to 28 nodes is exact to
+11 digits. It fails where it matters more: deep in the tail the likelihood moves the mass to where the rule has no
+nodes, and for a large variance the likelihood is a cliff between two nodes. There the window lies on the tilted mass,
+and the trapezoidal rule is used: on an analytic integrand that vanishes at both ends it converges exponentially fast.
+Where the mass is much wider than the bend of the likelihood the rule is used in a stretched coordinate,
+f = bend + reach · asinh(sinh(t)/stretch), for nodes close together only near the bend.
+
+Measured for the probit likelihood against a rule with thousands of nodes, α from 0 to 1, means up to 40 standard
+deviations from the step: 2e-12 in l, 2e-11 in d1, 7e-11 in d2 for variances 1e-6 ... 10 (errors relative to the
+value plus 1e-3) with 10 to 65 nodes; 4e-10, 1e-11, 3e-8 for variances up to 1e4 with up to 97 nodes.
+"""
+
+from functools import lru_cache, partial
+from typing import NamedTuple
+
+import numpy as np
+
+from pepcore.likelihoods.windows import WEAK, concave_window, wide_window
+
+STEP = 0.17  # in t; times `scale` it resolves the bend of the likelihood
+SPACING = 0.75  # of nodes far from the bend, in standard deviations: error exp(-2 pi²/0.75²) = 6e-16
+RESOLUTION = 0.2  # spacing of even nodes at the bend, in units of `scale`
+EVEN = 0.45  # nodes further apart than this, in units of `scale`, are better stretched; stretching doubles a node's cost
+GRAIN = 16  # counts of nodes differ by a multiple of this
+SHARP = -0.9  # of α · variance · d2; at −1 the tilted distribution has no width left
+LOST = 1e4  # of α² · variance · Var_t[g]; it grows with the square of how much narrower than the Gaussian p^α is
+ALIKE = 1e-13  # relative difference of variances that are equal but for rounding
+CHUNK = 2**14  # elements per array, so that the dozen of them stay in the second-level cache
+GENTLE = ((0.08, 10), (0.16, 14), (0.24, 20), (0.32, 28))  # where p^α tilts weakly: up to this roughness so many nodes
+
+
+def quadrature_log_moment(derivatives, y, mean, variance, alpha, centre=0.0, scale=2.5, log_concave=True, growth=0.0):
+    """l = (1/alpha) log E[p(y|f)^alpha] under f ~ N(mean, variance), and its two derivatives in the mean.
+
+    With the tilted distribution t(f) ∝ N(f; mean, variance) p(y|f)^α and g = ∂ log p/∂f,
+    d1 = E_t[g] and d2 = E_t[∂g/∂f] + α Var_t[g]. Nothing is divided by α, so α = 0 needs no formula of its own.
+
+    Parameters
+    ----------
+    derivatives : callable (y, f) -> log p(y|f), its first and its second derivative in f, broadcast over both
+    y, mean, variance : (N,), variance > 0
+    alpha : float or (N,), in [0, 1]
+    centre : float or (N,)
+        Near where log p bends. It places the nodes; it does not change what is computed.
+    scale : float
+        Over what distance log p bends.
+    log_concave : bool
+        If False, p may have tails that are heavier than exponential, and `centre` must be where p is largest.
+    growth : float
+        log p falls no faster than exp(growth |f|); it widens the window where p^α would not end it.
+
+    Returns
+    -------
+    l, d1, d2 : (N,)
+
+    Source: bui2017 section 3.3 and appendix G; :eq:`pep-log-moment`, :eq:`pep-stein`, :eq:`pep-limit`.
+    """
+    data, shape = _broadcast(y, mean, variance, alpha, centre)
+    data, asked_by = _distinct(data)
+    moments = np.empty((3, len(data[0])))
+    for nodes in _nodes(derivatives, *data, scale, log_concave, growth):
+        moments[:, nodes.rows] = _moments(nodes)
+    return tuple(m.reshape(shape) for m in moments[:, asked_by])
+
+
+def quadrature_expectation(
+    function, derivatives, y, mean, variance, alpha, centre=0.0, scale=2.5, log_concave=True, growth=0.0
+):
+    """E_t[function(y, f)] (N,) under the tilted distribution t of `quadrature_log_moment`, with its parameters.
+
+    With ∂ log p/∂θ for `function` it is ∂l/∂θ.
+    """
+    data, shape = _broadcast(y, mean, variance, alpha, centre)
+    expectation = np.empty(len(data[0]))
+    for nodes in _nodes(derivatives, *data, scale, log_concave, growth):
+        tilted, _ = _tilted(nodes)
+        expectation[nodes.rows] = (tilted * function(data[0][nodes.rows], nodes.f)).sum(axis=0) / tilted.sum(axis=0)
+    return expectation.reshape(shape)
+
+
+class _Nodes(NamedTuple):
+    """The same number n of nodes for each of R data; weight · exp(exponent) is the Gaussian's mass at a node."""
+
+    rows: np.ndarray  # (R,), which data
+    f: np.ndarray  # (n, R)
+    log_p: np.ndarray  # (n, R)
+    g: np.ndarray  # (n, R)
+    curvature: np.ndarray  # (n, R)
+    exponent: np.ndarray | None  # (n, R), None where the weight is all of the mass
+    weight: np.ndarray  # (R,), (n, 1) or (n, R)
+    variance: np.ndarray  # (R,), of the Gaussian
+    alpha: np.ndarray  # (R,)
+    weak: bool  # whether p^α tilts the Gaussian only a little
+
+
+def _broadcast(*arrays):
+    """All arrays as vectors of float of one length, and the shape that the result should have."""
+    arrays = [np.asarray(a, dtype=float) for a in np.broadcast_arrays(*arrays)]
+    return [a.ravel() for a in arrays], arrays[0].shape
+
+
+def _distinct(data):
+    """The data without repetitions, and for each of the given data its place among them.
+
+    Under a stationary prior, where inference starts, only y tells the data apart, and labels and counts have few values.
+    """
+    y, mean, variance, alpha, _ = data
+    if not all(len(part) and np.ptp(part) <= ALIKE * np.abs(part[0]) for part in (mean, variance, alpha)):
+        return data, slice(None)
+    _, first, asked_by = np.unique(y, return_index=True, return_inverse=True)
+    return [part[first] for part in data], asked_by
+
+
+def _nodes(derivatives, y, mean, variance, alpha, centre, scale, log_concave, growth):
+    """Yield `_Nodes` until all data are covered."""
+    case = y, mean, variance, alpha
+    with np.errstate(over="ignore", invalid="ignore"):  # far out p may underflow; the search turns back there
+        count = _gentle_count(derivatives, *case, scale) if log_concave else np.zeros(len(y), dtype=int)
+    for _, n in GENTLE:
+        for rows in _chunks(np.flatnonzero(count == n), n):
+            yield _hermite(derivatives, *(part[rows] for part in case), rows, n)
+    rough = np.flatnonzero(count == 0)
+    if len(rough):
+        case, centre = tuple(part[rough] for part in case), centre[rough]
+        for nodes in _trapezoidal(derivatives, *case, centre, scale, log_concave, growth):
+            yield nodes._replace(rows=rough[nodes.rows])
+
+
+def _chunks(rows, n):
+    """`rows` in parts that have n nodes for each and fill no more than CHUNK elements."""
+    size = max(1, CHUNK // n)
+    return [rows[start : start + size] for start in range(0, len(rows), size)]
+
+
+def _gentle_count(derivatives, y, mean, variance, alpha, scale):
+    """How many Gauss-Hermite nodes each datum needs (N,), 0 where no such rule is good enough.
+
+    The roughness is how wide the Gaussian is beside the bend of log p, or how much p^α narrows it.
+    """
+    _, g, curvature = derivatives(y, mean)
+    sd = np.sqrt(variance)
+    roughness = np.maximum(sd / scale, alpha * np.abs(curvature) * variance)
+    count = np.zeros(len(y), dtype=int)
+    for limit, n in reversed(GENTLE):
+        count[roughness <= limit] = n
+    count[~(alpha * np.abs(g) * sd < WEAK)] = 0
+    return count
+
+
+def _hermite(derivatives, y, mean, variance, alpha, rows, n):
+    """The nodes and weights of a Gauss-Hermite rule for N(mean, variance)."""
+    t, weight = _hermite_rule(n)
+    f = mean + np.sqrt(variance) * t
+    return _Nodes(rows, f, *derivatives(y, f), None, weight, variance, alpha, weak=True)
+
+
+@lru_cache
+def _hermite_rule(n):
+    """Nodes (n, 1) and weights (n, 1), of sum 1, for N(0, 1)."""
+    t, weight = np.polynomial.hermite_e.hermegauss(n)
+    return t[:, None], weight[:, None] / weight.sum()
+
+
+def _trapezoidal(derivatives, y, mean, variance, alpha, centre, scale, log_concave, growth):
+    """`_nodes` on windows around the tilted mass."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        windows = partial(concave_window, growth) if log_concave else partial(wide_window, centre)
+        below, above, sd, weak = windows(derivatives, y, mean, variance, alpha)
+    grid = _grid(below, above, sd, centre, scale)
+    kind = 4 * grid.count + 2 * grid.even + weak  # data of one kind are treated together
+    for code in np.unique(kind):
+        n, is_even, is_weak = code // 4, code // 2 % 2, bool(code % 2)
+        for rows in _chunks(np.flatnonzero(kind == code), n):
+            f, df = _even(grid, rows, n) if is_even else _stretched(grid, rows, n)
+            exponent = f - mean[rows]
+            exponent *= exponent
+            exponent *= -0.5 / variance[rows]
+            weight = df / np.sqrt(2 * np.pi * variance[rows])
+            yield _Nodes(rows, f, *derivatives(y[rows], f), exponent, weight, variance[rows], alpha[rows], is_weak)
+
+
+class _Grid(NamedTuple):
+    """Where each datum's nodes lie, all (N,): f = start + step k, or in between f = bend + reach · asinh(sinh(t)/stretch)."""
+
+    even: np.ndarray  # whether f itself is evenly spaced, not t
+    start: np.ndarray  # the first node, f or t
+    stop: np.ndarray  # the last one
+    count: np.ndarray
+    bend: np.ndarray
+    reach: np.ndarray
+    stretch: np.ndarray
+
+
+def _grid(below, above, sd, centre, scale):
+    """Nodes SPACING · sd apart far from the bend, and close enough to resolve it near it."""
+    reach = sd * SPACING / STEP
+    stretch = np.hypot(1.0, reach / scale)
+    outside = (centre < below) | (centre > above)  # nothing bends in the window
+    even = outside | (SPACING * sd < EVEN * scale)
+    spacing = np.where(outside, SPACING * sd, np.minimum(SPACING * sd, RESOLUTION * scale))
+    centre = np.where(even, below, centre)  # not used there; sinh would overflow
+    start = np.where(even, below, np.arcsinh(stretch * np.sinh((below - centre) / reach)))
+    stop = np.where(even, above, np.arcsinh(stretch * np.sinh((above - centre) / reach)))
+    # few different counts, so that many data are treated together
+    count = GRAIN * np.ceil((stop - start) / (GRAIN * np.where(even, spacing, STEP))).astype(int) + 1
+    return _Grid(even, start, stop, count, centre, reach, stretch)
+
+
+def _even(grid, rows, n):
+    """Nodes f (n, R) and the weight of each, df (R,)."""
+    step = (grid.stop[rows] - grid.start[rows]) / (n - 1)
+    return grid.start[rows] + step * np.arange(n)[:, None], step
+
+
+def _stretched(grid, rows, n):
+    """Nodes f (n, R) and the weight of each, df = reach √((stretch⁻² + w²)/(1 + w²)) dt (n, R) with w = sinh(t)/stretch."""
+    t, dt = _even(grid, rows, n)
+    w = np.sinh(t) / grid.stretch[rows]
+    square = w * w
+    df = np.sqrt((grid.stretch[rows] ** -2.0 + square) / (1 + square)) * (grid.reach[rows] * dt)
+    return grid.bend[rows] + grid.reach[rows] * np.arcsinh(w), df
+
+
+def _tilted(nodes):
+    """The tilted mass (n, R) at every node, up to a factor for each datum, and l (R,)."""
+    if nodes.weak:
+        return _weakly_tilted(nodes)
+    tilted = nodes.alpha * nodes.log_p
+    tilted += nodes.exponent
+    peak = tilted.max(axis=0)
+    tilted -= peak
+    tilted = np.exp(tilted, out=tilted)
+    tilted *= nodes.weight
+    return tilted, (peak + np.log(tilted.sum(axis=0))) / nodes.alpha
+
+
+def _weakly_tilted(nodes):
+    """`_tilted` by summing what p^α misses of its largest value, so that no digits are lost for small α."""
+    mass = nodes.weight if nodes.exponent is None else np.exp(nodes.exponent) * nodes.weight
+    best = nodes.log_p.max(axis=0)
+    missing, alpha = nodes.log_p - best, nodes.alpha
+    limit = best + np.einsum("nr,nr->r", mass, missing) if not alpha.all() else None
+    missing *= alpha
+    tilted = np.expm1(missing, out=missing)
+    scaled = np.log1p(np.einsum("nr,nr->r", mass, tilted))
+    l = best + scaled / alpha if limit is None else np.where(alpha > 0, best + scaled / np.where(alpha > 0, alpha, 1), limit)
+    tilted += 1
+    tilted *= mass
+    return tilted, l
+
+
+def _moments(nodes):
+    """l, d1, d2 (R,)."""
+    tilted, l = _tilted(nodes)
+    total = tilted.sum(axis=0)
+    d1 = np.einsum("nr,nr->r", tilted, nodes.g) / total
+    around = nodes.g - d1
+    gained = nodes.alpha * np.einsum("nr,nr,nr->r", tilted, around, around) / total
+    d2 = np.einsum("nr,nr->r", tilted, nodes.curvature) / total + gained
+    narrowing = nodes.alpha * nodes.variance
+    sharp = np.flatnonzero((narrowing * d2 < SHARP) | (narrowing * gained > LOST))  # d2 alone may be too wrong to tell
+    if len(sharp):
+        d2[sharp] = _sharp_curvature(nodes, sharp, tilted, total)
+    return l, d1, d2
+
+
+def _sharp_curvature(nodes, sharp, tilted, total):
+    """d2 of the data `sharp` by the tilted variance, Var_t = variance · (1 + α · variance · d2).
+
+    Where p^α is much narrower than the Gaussian, a site needs the digits of that bracket, nearly 0. In E_t[∂g/∂f] and
+    α Var_t[g], each as large as 1/Var_t, they are lost.
+    """
+    tilted = tilted[:, sharp] / total[sharp]
+    f, variance = nodes.f[:, sharp], nodes.variance[sharp]
+    spread = f - np.einsum("nr,nr->r", tilted, f)
+    kept = np.einsum("nr,nr,nr->r", tilted, spread, spread) / variance
+    return (kept - 1) / (nodes.alpha[sharp] * variance)

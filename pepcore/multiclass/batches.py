@@ -1,0 +1,117 @@
+"""Where the batches of learning come from: arrays in memory or mapped from a file, or whatever an iterable gives."""
+
+from collections.abc import Iterator
+from itertools import chain, islice
+
+import numpy as np
+
+from pepcore.training.starts import spread_of
+from pepcore.validation import as_real, check_all_positive, check_count, check_inputs, check_targets
+
+SAMPLE = 2000  # rows that tell the spread of all
+
+
+class InMemory:
+    """Random batches of arrays, which may be mapped from a file: only the rows of a batch are read.
+
+    Parameters
+    ----------
+    data : (X, y), (N, D) and (N,); ValueError for other shapes, and for labels that are no numbers
+    batch : int, the number of rows in a batch
+    seed : int, for their order
+    """
+
+    def __init__(self, data, batch, seed):
+        if len(data) != 2:
+            raise ValueError(f"data is a tuple of {len(data)}, expected (X, y); give a list if these are batches")
+        X, y = data
+        self.X = X if hasattr(X, "dtype") else as_real(X, "X")  # an array stays as it is, and where it is
+        if self.X.ndim != 2 or 0 in self.X.shape:
+            raise ValueError(f"X has shape {self.X.shape}, expected (N, D) with N >= 1 and D >= 1")
+        (self.size, self.columns), self.labels = self.X.shape, check_targets(y, len(self.X))
+        self.batch, self.random = check_count(batch, "batch"), np.random.default_rng(seed)
+
+    def epoch(self):
+        """Yield (rows, X, y) for every batch of one pass."""
+        order = self.random.permutation(self.size)
+        for rows in np.array_split(order, -(-self.size // self.batch)):
+            rows = np.sort(rows)  # a file is read forwards
+            yield rows, self.X[rows], self.labels[rows]
+
+    def sample(self):
+        """X at some rows that lie evenly among all."""
+        return self.X[:: -(-self.size // SAMPLE)]
+
+
+class Streamed:
+    """Batches as an iterable gives them.
+
+    Parameters
+    ----------
+    data : iterable of (X, y)
+    size : int, the number N of all data
+    epochs : int, how often it will be gone through; ValueError if an iterator would be used up before
+    """
+
+    def __init__(self, data, size, epochs):
+        if not np.iterable(data):
+            raise ValueError(f"data = {data!r} must be a tuple (X, y), or an iterable of such tuples")
+        if size is None:
+            raise ValueError("blocks from an iterator need size = N, the number of all data; arrays need a tuple (X, y)")
+        if epochs > 1 and isinstance(data, Iterator):
+            raise ValueError(
+                f"data is an iterator, which gives its batches once, but epochs = {epochs}; give a list or an object with "
+                "__iter__, or epochs=1"
+            )
+        self.data, self.size, self.columns, self.labels = data, check_count(size, "size"), None, None
+
+    def epoch(self):
+        """Yield (None, X, y) for every batch of one pass; ValueError for none, for no pairs, or more rows in one than N."""
+        number = 0
+        for number, batch in enumerate(self.data, start=1):
+            X, y = _pair(batch, number)
+            if X.ndim and len(X) > self.size:
+                raise ValueError(
+                    f"batch {number} has {len(X)} rows, more than size = {self.size}; size is the number of all data"
+                )
+            yield None, X, y
+        if number == 0:
+            raise ValueError("data gave no batches, so there is nothing to learn from; is it an iterator that was used up?")
+
+    def sample(self):
+        """X of the first batch, which will be given again; no rows if there is none."""
+        batches = iter(self.data)
+        first = list(islice(batches, 1))
+        if isinstance(self.data, Iterator):
+            self.data = chain(first, batches)
+        return _pair(first[0], 1)[0] if first else np.zeros((0, 0))
+
+
+def units_of(Z, batches):
+    """What Z's columns are measured in (D,): the spread of all pseudo-inputs, or of the inputs where these do not differ.
+
+    Parameters
+    ----------
+    Z : tuple of (M, D) arrays
+    batches : InMemory or Streamed
+    """
+    points = np.concatenate(Z)
+    spread, alike = spread_of(points), np.ptp(points, axis=0) == 0
+    if alike.any() and len(X := batches.sample()):
+        return np.where(alike, spread_of(check_inputs(X, "X", columns=points.shape[1])), spread)
+    return spread
+
+
+def check_units(spread, columns):
+    """Units of Z's columns that were given, as a (D,) array; ValueError for another number of them, or one that is not > 0."""
+    return check_all_positive(check_targets(spread, columns, "spread", each="column of Z"), "spread")
+
+
+def _pair(batch, number):
+    if not (isinstance(batch, tuple | list) and len(batch) == 2):
+        raise ValueError(
+            f"batch {number} of data is of type {type(batch).__name__}, expected a pair (X, y); arrays that hold all data are "
+            "given as a tuple (X, y)"
+        )
+    X, y = batch
+    return as_real(X, "X"), y

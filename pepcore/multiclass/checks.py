@@ -1,0 +1,126 @@
+"""Checks at the door of multi-class inference: kernels, pseudo-inputs, noise and labels fit together."""
+
+import numpy as np
+
+from pepcore.kernels.checks import check_kernel
+from pepcore.multiclass.sites_tied import TiedSites
+from pepcore.validation import as_real, check_all_positive, check_alpha, check_count, check_finite, check_inputs
+
+EPSILON = 1e-3  # the robust-max likelihood's usual probability of a wrong label
+
+
+def check_model(kernels, Z, noise, classes, y, columns):
+    """kernels and Z as tuples of 1 or C, noise (C,), and C.
+
+    Parameters
+    ----------
+    kernels : kernel, or a sequence of C
+    Z : (M, D), or a sequence of C such arrays
+    noise : float or (C,), > 0
+    classes : int or None
+    y : (N,) labels, which give C where nothing else does; None if they are not known yet
+    columns : int, D; None if it is not known yet, then Z tells it
+
+    Raises
+    ------
+    ValueError
+        For what is no kernel, fewer than two classes, a number of kernels, arrays Z or noises other than 1 or C, or what
+        `check_inputs` finds.
+    """
+    if isinstance(Z, str):
+        raise ValueError(f"Z = {Z!r} must be an array (M, D), or C of them; training.choose_pseudo_inputs(X, M) makes one")
+    if isinstance(kernels, list | tuple):
+        kernels = tuple(check_kernel(kernel, f"kernels[{c}]") for c, kernel in enumerate(kernels))
+    else:
+        kernels = (check_kernel(kernels, "kernels"),)
+    shared = (not isinstance(Z, list | tuple) and np.ndim(Z) <= 2) or _is_table(Z)
+    Z = (Z,) if shared else tuple(Z)
+    names = ["Z"] if shared else [f"Z[{c}]" for c in range(len(Z))]
+    if columns is None and Z:
+        columns = check_inputs(Z[0], names[0]).shape[1]
+    Z = tuple(check_inputs(points, name, columns, copy=True) for points, name in zip(Z, names))
+    noise = np.atleast_1d(check_all_positive(noise, "noise"))
+    sizes = {"kernels": len(kernels), "Z": len(Z), "noise": len(noise)}
+    C = _number_of_classes(classes, sizes, y)
+    if noise.ndim > 1 or any(size not in (1, C) for size in sizes.values()):
+        raise ValueError(
+            f"there are {C} classes, but "
+            + ", ".join(f"{size} in {name}" for name, size in sizes.items())
+            + "; give one for all classes, or one for each"
+        )
+    return kernels, Z, np.broadcast_to(noise, (C,)).copy(), C
+
+
+def check_labels(y, C):
+    """Labels y (N,) as int, or ValueError if they are not whole numbers in 0 ... C − 1."""
+    wrong = (y < 0) | (y >= C) | (y != np.floor(y))
+    if wrong.any():
+        hint = "labels that count from 1 become right with y - 1" if y.min() >= 1 else "number the classes from 0"
+        raise ValueError(
+            f"y holds {y[wrong][0]:g}, expected whole numbers 0 ... {C - 1}, the labels of {C} classes; {hint}"
+        )
+    return y.astype(int)
+
+
+def check_power(alpha, method):
+    """The power of a method, its usual one if alpha is None; ValueError for an unknown method or power."""
+    if method not in ("ep", "sep", "gfitc", "vi"):
+        raise ValueError(f"method = {method!r} is unknown; choose 'ep', 'sep', 'gfitc' or 'vi'")
+    alpha = check_alpha(alpha if alpha is not None else float(method != "vi"))
+    if method == "vi" and alpha != 0:
+        raise ValueError(
+            f'method = "vi" is alpha = 0, got {alpha}; for other powers of the robust factors take "gfitc"'
+        )
+    return alpha
+
+
+def check_epsilon(epsilon, method, alpha):
+    """The probability of a wrong label, 0 for methods that have none.
+
+    ValueError outside [0, 1), where it has no place, and if it is 0 with alpha = 0.
+    """
+    if method in ("ep", "sep"):
+        if epsilon is not None:
+            raise ValueError(f"epsilon is for 'gfitc' and 'vi'; the factors of {method!r} have none")
+        return 0.0
+    value = as_real(epsilon if epsilon is not None else EPSILON * (method == "vi"), "epsilon")
+    if value.ndim or not 0 <= value < 1:
+        raise ValueError(f"epsilon = {epsilon} must be one number in [0, 1), a probability")
+    if value == alpha == 0:
+        raise ValueError("alpha = 0 needs epsilon > 0: a factor that can be 0 has no expected logarithm; give 0.001")
+    return float(value)
+
+
+def check_tied_sites(sites, like, method):
+    """A copy of TiedSites to start from; ValueError if they are of another kind or shape than `like`, or not finite."""
+    shapes = lambda parts: [[np.shape(part) for part in group] for group in parts]
+    found = [shapes(parts) for parts in sites] if isinstance(sites, TiedSites) else type(sites).__name__
+    if found != [shapes(parts) for parts in like]:
+        raise ValueError(
+            f"sites for {method!r} must be TiedSites with precisions and shifts of the shapes {[shapes(p) for p in like]}, such "
+            f"as those of 'sep', or of learning on batches, with the same Z and groups; got {found}"
+        )
+    check = lambda part, name: check_finite(as_real(part, name), name).copy()
+    names = ("sites.precisions", "sites.shifts")
+    return TiedSites(*([[check(part, name) for part in group] for group in parts] for name, parts in zip(names, sites)))
+
+
+def _is_table(Z):
+    """Whether a list is one (M, D) table of numbers."""
+    return isinstance(Z, list | tuple) and len(Z) > 0 and np.ndim(Z[0]) == 1
+
+
+def _number_of_classes(classes, sizes, y):
+    if classes is not None:
+        C = check_count(classes, "classes")
+    elif max(sizes.values()) > 1:
+        C = max(sizes.values())
+    elif y is not None:
+        C = int(y.max()) + 1 if y.max() >= 0 else 0
+    else:
+        raise ValueError("give classes, the number of classes: neither kernels nor Z nor noise tell it")
+    if C < 2:
+        raise ValueError(
+            f"there must be at least 2 classes, got {C}; labels count from 0, and classes gives their number"
+        )
+    return C

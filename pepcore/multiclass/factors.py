@@ -1,0 +1,117 @@
+"""The factors of multi-class classification, seen from the one update: what each says of the C latent functions.
+
+`Pairwise` has for every datum one factor for each rival k of its class y, Φ((f_y − f_k)/√(noise_y + noise_k)); each
+makes a site in class y and one in class k. `Joint` has one factor for each datum, that f_y is the largest of all, and
+makes one site in every class. `gather` lays out (C, N) marginals as the sites lie, `scatter` adds up what sites say.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pepcore.gaussian import log1p_ratio
+from pepcore.likelihoods import Probit
+from pepcore.multiclass.quadrature import log_largest, rivals_of
+
+
+class Tilted(NamedTuple):
+    """l_α of every factor and its derivatives, in the layout of the sites."""
+
+    l: np.ndarray  # (C − 1, N) or (N,)
+    d1: np.ndarray  # in the cavity means
+    d2: np.ndarray
+    dnoise: np.ndarray  # in the noise of each class
+
+
+class Pairwise:
+    """Φ of the difference to one rival: (C − 1) N factors with two sites each; the layout of sites is (2, C − 1, N).
+
+    Parameters
+    ----------
+    y : (N,) int, labels in 0 ... C − 1
+    C : int
+
+    Source: villacampa2017 eqs (6) to (8), with the sum over k ≠ y_i; :eq:`mc-pieces`.
+    """
+
+    def __init__(self, y, C):
+        self.y, self.C, self.rivals = y, C, rivals_of(y, C)
+        self.shape = (2, C - 1, len(y))
+
+    def gather(self, values):
+        """(C, N) -> (2, C − 1, N): for each factor the values of its datum's own class and of the rival."""
+        own = np.take_along_axis(values, self.y[None], axis=0)
+        return np.stack([np.broadcast_to(own, self.rivals.shape), np.take_along_axis(values, self.rivals, axis=0)])
+
+    def scatter(self, values):
+        """(2, C − 1, N) -> (C, N): for each class and datum the sum over sites; the transpose of `gather`."""
+        total = np.empty((self.C, len(self.y)))
+        np.put_along_axis(total, self.y[None], values[0].sum(axis=0)[None], axis=0)
+        np.put_along_axis(total, self.rivals, values[1], axis=0)
+        return total
+
+    def counts(self):
+        """How many factors touch each class, (C,)."""
+        return self.scatter(np.ones(self.shape)).sum(axis=1)
+
+    def tilted(self, mean, variance, noise, alpha):
+        """Moments of Φ(·)^alpha for f ~ N(mean, variance), both (2, C − 1, N); noise (C,) > 0.
+
+        The difference d = f_y − f_k is all that a factor sees, so this is the probit likelihood in d over its noise's
+        deviation: in closed form at α = 1, by quadrature elsewhere.
+
+        Source: villacampa2017 eq. (6) for α = 1; :eq:`mc-difference`, :eq:`mc-signs`.
+        """
+        noises = self.gather(np.broadcast_to(noise[:, None], (self.C, len(self.y)))).sum(axis=0)
+        scale, difference, total = np.sqrt(noises), mean[0] - mean[1], variance[0] + variance[1]
+        l, d1, d2 = Probit().log_moment(1.0, difference / scale, total / noises, alpha)
+        d1, d2 = d1 / scale, d2 / noises
+        if alpha == 1:  # noise is variance
+            dnoise = 0.5 * (d2 + d1**2)
+        else:  # l does not change if mean², variance and noise grow alike
+            dnoise = -0.5 * (difference * d1 + total * (d2 + alpha * d1**2)) / noises
+        return Tilted(l, np.stack([d1, -d1]), np.stack([d2, d2]), np.stack([dnoise, dnoise]))
+
+
+class Joint:
+    """The robust-max factor (1 − ε) [f_y is the largest] + ε/C: N factors with C sites each, in the layout (C, N).
+
+    The noise is part of each f here, so that the factor takes two values only, and so does its power. With ε = 0 and
+    α = 1 this is EP on the exact factors, with ε > 0 and α = 0 variational inference.
+
+    Parameters
+    ----------
+    y : (N,) int, labels in 0 ... C − 1
+    C : int
+    epsilon : float, in [0, 1): how often a label is replaced by one of the C at random
+
+    Source: villacampa2017 eqs (1), (3) and (13); :eq:`mc-robust`, :eq:`mc-two-values`.
+    """
+
+    def __init__(self, y, C, epsilon):
+        self.y, self.C, self.epsilon = y, C, epsilon
+        self.shape = (C, len(y))
+
+    def gather(self, values):
+        return values
+
+    def scatter(self, values):
+        return values
+
+    def tilted(self, mean, variance, noise, alpha):
+        """Moments of the factor's power alpha for f ~ N(mean, variance), both (C, N); noise (C,) > 0.
+
+        With the factor's two values b < a: l = log b + log(1 + α P R)/α, R = ((a/b)^α − 1)/α, and P the probability that
+        f_y is the largest.
+        """
+        log_p, slope, bend = log_largest(self.y, mean, variance + noise[:, None])
+        if self.epsilon == 0:
+            l, weight = log_p / alpha, 1 / alpha
+        else:
+            wrong = self.epsilon / self.C
+            log_ratio = np.log1p((1 - self.epsilon) / wrong)
+            growth = np.expm1(alpha * log_ratio) / alpha if alpha > 0 else log_ratio
+            gain = np.exp(log_p) * growth
+            l, weight = np.log(wrong) + gain * log1p_ratio(alpha * gain), gain / (1 + alpha * gain)
+        d1 = weight * slope
+        return Tilted(l, d1, weight * bend - alpha * d1**2, 0.5 * weight * bend)

@@ -1,0 +1,171 @@
+"""Multi-class inference at fixed hyper-parameters."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+
+import numpy as np
+
+from pepcore.multiclass import sites_each, sites_tied
+from pepcore.multiclass.checks import check_epsilon, check_labels, check_model, check_power, check_tied_sites
+from pepcore.multiclass.factors import Joint, Pairwise
+from pepcore.multiclass.maps import ClassMaps
+from pepcore.multiclass.mixing import Mixing
+from pepcore.multiclass.quadrature import probabilities
+from pepcore.multiclass.sites_tied import TiedSites
+from pepcore.posterior import Posterior
+from pepcore.sites import Sites, check_sites
+from pepcore.sweeps import run_sweeps
+from pepcore.threads import one_blas_thread
+from pepcore.validation import check_inputs, check_jitter, check_targets, refuse_mask
+
+
+@dataclass(frozen=True, eq=False)
+class MulticlassFit:
+    """Inference at fixed hyper-parameters.
+
+    Attributes
+    ----------
+    log_evidence : float, nats; at alpha = 0 the variational lower bound
+    posteriors : tuple of C Posterior, of the latent functions without noise
+    noise : (C,)
+    epsilon : float, the probability of a wrong label; 0 for "ep" and "sep"
+    alpha : float
+    method : str
+    sites : Sites, (2, C − 1, N) for "ep" and (C, N) for "gfitc" and "vi"; TiedSites for "sep"
+    converged : bool
+    sweeps : int
+    history : list of dict, before the first sweep and after each: "log_evidence", "change", "step"
+    gradient : dict
+        d log_evidence / d parameter in natural units: "kernels" and "Z" as these were given (one dict or array if shared,
+        else a list of C), "noise" (C,). Exact at convergence for all methods but "sep", see
+        `pepcore.multiclass.sites_tied.gradient_of`.
+    """
+
+    log_evidence: float
+    posteriors: tuple
+    noise: np.ndarray
+    epsilon: float
+    alpha: float
+    method: str
+    sites: Sites | TiedSites
+    _gradient: Callable = field(repr=False)
+    converged: bool = True
+    sweeps: int = 0
+    history: list = field(default_factory=list, repr=False)
+
+    @cached_property
+    def gradient(self):
+        return self._gradient()
+
+    def latent(self, Xs):
+        """Means (S, C) and variances (S, C) of the latent functions at Xs (S, D), without noise."""
+        moments = [posterior.predict(Xs) for posterior in self.posteriors]
+        return tuple(np.stack(part, axis=1) for part in zip(*moments, strict=True))
+
+    def predict(self, Xs):
+        """Probabilities (S, C) of the classes at Xs (S, D); their sum is 1 up to the error of the quadrature, below 1e-8.
+
+        Source: villacampa2017 eqs (11) and (68).
+        """
+        mean, variance = self.latent(Xs)
+        return self.epsilon / len(self.noise) + (1 - self.epsilon) * probabilities(mean, variance + self.noise)
+
+
+@one_blas_thread
+def infer(
+    kernels,
+    Z,
+    X,
+    y,
+    alpha=None,
+    method="ep",
+    noise=0.1,
+    epsilon=None,
+    classes=None,
+    sites=None,
+    groups=None,
+    step=1.0,
+    tolerance=1e-8,
+    max_sweeps=200,
+    jitter=1e-6,
+    stream=False,
+):
+    """Posterior over the latent functions of all classes, at fixed hyper-parameters.
+
+    Parameters
+    ----------
+    kernels : kernel that all classes share, or C of them
+    Z : (M, D) pseudo-inputs that all classes share, or C such arrays; the numbers M may differ
+    X : (N, D)
+    y : (N,) labels 0 ... C − 1
+    alpha : float, in [0, 1]
+        The power: 1 is EP, 0 variational inference on the same factors; None for 1, or 0 if the method is "vi".
+    method : "ep", "sep", "gfitc" or "vi", see the table above
+    noise : float or (C,), variance of the noise on each latent function, > 0
+    epsilon : float in [0, 1)
+        For "gfitc" and "vi": the probability that a label is replaced by a random one; None for 0 and 0.001.
+    classes : int, C; None for the number of kernels or arrays Z, or else the largest label + 1
+    sites : Sites or TiedSites to start from, as a fit of the same method holds them; None starts from the prior
+    groups : (N,) or (C − 1, N) int
+        For "sep": which data, or which factors, share their sites, 0 ... G − 1; None ties them all. It takes G times as
+        long, and is there to show what tying does.
+    step : float, longest damped step, in (0, 1]
+    tolerance, max_sweeps, jitter, stream : as in `pepcore.power_ep.infer`
+
+    Returns
+    -------
+    MulticlassFit; if it is not converged, `converged` is False and a RuntimeWarning says so
+
+    Raises
+    ------
+    ValueError
+        For wrong shapes, NaN, labels that are not 0 ... C − 1, a power outside [0, 1], a noise that is not positive, an
+        unknown method, options that the method does not have, or alpha = 0 for factors that can be 0, options of the sweeps
+        that `pepcore.sweeps` refuses, a jitter outside [0, 1e-2], or sites of another kind or shape.
+    ImproperCavityError
+        If the sites given to start from leave no proper cavity.
+
+    Source: villacampa2017 sections 2.2, 2.3 and 3.
+    """
+    X, y = check_inputs(X, "X", copy=True), check_targets(y, len(X))
+    kernels, Z, noise, C = check_model(kernels, Z, noise, classes, y, X.shape[1])
+    y = check_labels(y, C)
+    alpha = check_power(alpha, method)
+    epsilon, jitter = check_epsilon(epsilon, method, alpha), check_jitter(jitter)
+    if groups is not None and method != "sep":
+        raise ValueError(f'groups are for method = "sep"; got them with {method!r}')
+    maps = ClassMaps.build(kernels, Z, C, X, jitter, stream)
+    factors = Joint(y, C, epsilon) if method in ("gfitc", "vi") else Pairwise(y, C)
+    if method == "sep":
+        masks = group_masks(groups, factors)
+        evaluate = partial(sites_tied.evaluate, maps, factors, noise, alpha, masks)
+        start = TiedSites.flat(maps, len(masks))
+        start = start if sites is None else check_tied_sites(sites, start, method)
+    else:
+        evaluate = partial(sites_each.evaluate, maps, factors, noise, alpha)
+        start = Sites(np.zeros(factors.shape), np.zeros(factors.shape))
+        start = start if sites is None else check_sites(sites, factors.shape, f"sites for {method!r}")
+    mixing = Mixing()
+    state, history, converged = run_sweeps(evaluate, mixing, start, step, tolerance, max_sweeps, mixing.next_step)
+    posteriors = tuple(Posterior(maps.of(c).basis, *state.posteriors[c][:2]) for c in range(C))
+    if method == "sep":
+        gradient = partial(sites_tied.gradient_of, maps, factors, state)
+    else:
+        gradient = partial(sites_each.gradient_of, maps, factors, alpha, state)
+    found = state.log_evidence, posteriors, noise, epsilon, alpha, method, state.sites, gradient
+    return MulticlassFit(*found, converged, len(history) - 1, history)
+
+
+def group_masks(groups, factors):
+    """For each group an array that is 1 for its factors' sites and 0 elsewhere; [1.0] if there is one group for all."""
+    if groups is None:
+        return [1.0]
+    refuse_mask(groups, "groups")
+    groups, (_, K, N) = np.asarray(groups), factors.shape
+    if groups.dtype.kind not in "iu" or groups.shape not in ((N,), (K, N)) or groups.min() < 0:
+        raise ValueError(
+            f"groups must hold whole numbers from 0 upwards in shape {(N,)}, one for each datum, or {(K, N)}, one for each "
+            f"factor; got {groups.dtype} in shape {groups.shape}"
+        )
+    return [np.broadcast_to(groups == g, factors.shape).astype(float) for g in np.unique(groups)]

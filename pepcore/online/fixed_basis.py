@@ -1,0 +1,139 @@
+"""Csató's projection on a basis that stays, joined with Power EP's by one number ρ; and the Nyström method.
+
+On a fixed basis csato2002's sparse EP is the one update of this book with another denominator: the site is computed
+with the variance s\\ + ρh of f(x_n), in place of s\\, and then projected on the basis. ρ = 1 is csato2002 (in
+regression the posterior of DTC and VFE, and VFE's bound), ρ = 0 is Power EP with alpha = 1 (in regression FITC). No
+order of the data is left, so all sites may move at once, and it takes a fraction of the time of `online.infer`.
+"""
+
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from pepcore.features import feature_map
+from pepcore.gaussian import log_determinant, safe_cholesky, solve_lower
+from pepcore.kernels.checks import check_kernel
+from pepcore.likelihoods.checks import check_likelihood
+from pepcore.online.sequential import no_gradient, site_log_mass
+from pepcore.posterior import Posterior
+from pepcore.results import Fit
+from pepcore.sites import ImproperCavityError, Sites, cavity, move, target
+from pepcore.sweeps import parallel, run_sweeps
+from pepcore.threads import one_blas_thread
+from pepcore.validation import check_fraction, check_inputs, check_jitter, check_positive, check_targets
+
+
+@one_blas_thread
+def infer(kernel, Z, X, y, likelihood, rho=1.0, step=1.0, tolerance=1e-8, max_sweeps=200, jitter=1e-6):
+    """Sparse EP on the basis Z with the sites of csato2002 (rho = 1), of Power EP (rho = 0), or in between.
+
+    Parameters
+    ----------
+    kernel : kernel
+    Z : (M, D) basis vectors
+    X : (N, D) inputs
+    y : (N,) targets, for Probit labels -1 and +1
+    likelihood : an object as in `pepcore.likelihoods`, log-concave
+    rho : float, in [0, 1]
+        Part of the residual variance h that belongs to the process when a site is computed.
+    step, tolerance, max_sweeps, jitter : as in `power_ep.infer`
+
+    Returns
+    -------
+    Fit
+        Without a gradient. `log_evidence` counts what the projections lose, ½ τ ρ h for each datum.
+
+    Raises
+    ------
+    ValueError
+        For wrong shapes, NaN, labels the likelihood does not know, a rho outside [0, 1], options of the sweeps that
+        `pepcore.sweeps` refuses, a jitter outside [0, 1e-2].
+
+    Source: csato2002 sections 4.4 and 4.5; :eq:`cs-rho`, :eq:`cs-fine`.
+    """
+    check_kernel(kernel)
+    check_likelihood(likelihood)
+    X = check_inputs(X)
+    Z = check_inputs(Z, "Z", columns=X.shape[1], copy=True)
+    y = likelihood.validate(check_targets(y, len(X)))
+    features = feature_map(kernel, Z, X, check_jitter(jitter))
+    evaluate = partial(_evaluate, features.A, features.h, y, likelihood, check_fraction(rho, "rho"))
+    state, history, converged = run_sweeps(evaluate, parallel, Sites.flat(len(X)), step, tolerance, max_sweeps)
+    posterior = Posterior(features.basis, state.mean, state.precision_cholesky)
+    sweeps = len(history) - 1
+    return Fit(state.log_evidence, posterior, likelihood, 1.0, state.sites, no_gradient, converged, sweeps, history)
+
+
+class _State(NamedTuple):
+    """Everything that follows from the sites."""
+
+    sites: Sites
+    mean: np.ndarray  # (M,), m
+    precision_cholesky: np.ndarray  # (M, M), R Rᵀ = V⁻¹
+    log_evidence: float
+    target: Sites
+    move: np.ndarray  # (2, N), from the sites to the target
+
+
+def _evaluate(A, h, y, likelihood, rho, sites):
+    """Posterior, evidence and targets for given sites; source: csato2002 eqs (109) to (114), projected by (126)."""
+    if not np.all(sites.tau >= 0):
+        raise ImproperCavityError("a site has a negative precision: the likelihood is not log-concave there")
+    R, _ = safe_cholesky(np.eye(len(A)) + (A * sites.tau) @ A.T, name="I + A diag(tau) A'")
+    mean = solve_lower(R, solve_lower(R, A @ sites.nu), transposed=True)
+    white = solve_lower(R, np.array(A, order="F"))
+    mu, s = mean @ A, np.einsum("mn,mn->n", white, white)
+    cavity_mean, cavity_variance = cavity(mu, s, sites, 1.0)
+    l, d1, d2 = likelihood.log_moment(y, cavity_mean, cavity_variance + h, 1.0)
+    matched = cavity_variance + rho * h
+    goal = target(cavity_mean, matched, d1, d2, 1.0, likelihood.shrinkage(d2, matched, 1.0, (1 - rho) * h))
+
+    log_heights = l - site_log_mass(sites.tau, sites.nu, cavity_mean, matched) - 0.5 * rho * sites.tau * h
+    m_precision_m = ((R.T @ mean) ** 2).sum()
+    log_evidence = log_heights.sum() + 0.5 * (m_precision_m - log_determinant(R))
+    return _State(sites, mean, R, float(log_evidence), goal, move(sites, goal, s))
+
+
+@one_blas_thread
+def nystrom(kernel, Z, X, y, Xs, noise=0.1, jitter=1e-6):
+    """Regression with K replaced by its Nyström approximation AᵀA, and nothing else: for comparison only.
+
+    The covariances of Xs with X stay exact, so the whole is no Gaussian process: a variance may come out negative.
+
+    Parameters
+    ----------
+    kernel : kernel
+    Z : (M, D) basis vectors
+    X : (N, D) inputs
+    y : (N,) targets
+    Xs : (S, D) where to predict
+    noise : float
+        Noise variance, > 0.
+    jitter : float, as in `power_ep.regression`
+
+    Returns
+    -------
+    mean (S,), variance (S,)
+        kᵀ(σ²I + AᵀA)⁻¹y and k(x, x) − kᵀ(σ²I + AᵀA)⁻¹k with k = k(X, x).
+
+    Raises
+    ------
+    ValueError
+        For wrong shapes, NaN, a noise that is not positive, a jitter outside [0, 1e-2].
+
+    Source: csato2002 eqs (133) and (134); :eq:`cs-nystrom`.
+    """
+    check_kernel(kernel)
+    X = check_inputs(X)
+    Z = check_inputs(Z, "Z", columns=X.shape[1])
+    Xs = check_inputs(Xs, "Xs", columns=X.shape[1])
+    y = check_targets(y, len(X))
+    noise = check_positive(noise, "noise")
+    A = feature_map(kernel, Z, X, check_jitter(jitter)).A
+    R, _ = safe_cholesky(noise * np.eye(len(A)) + A @ A.T, name="noise I + A A'")
+    k = kernel(X, Xs)
+    white_y, white_k = (solve_lower(R, np.array(A @ b, order="F")) for b in (y, k))
+    mean = (k.T @ y - white_k.T @ white_y) / noise  # (σ²I + AᵀA)⁻¹ = (I − Aᵀ(σ²I + AAᵀ)⁻¹A)/σ²
+    variance = kernel.diagonal(Xs) - (np.einsum("ns,ns->s", k, k) - np.einsum("ms,ms->s", white_k, white_k)) / noise
+    return mean, variance

@@ -1,0 +1,81 @@
+"""The two parametrisations of csato2002 for a Gaussian process on M basis vectors, and the way between them.
+
+With K (M, M) the prior covariance of f at the basis vectors and k = k_u(x), the process is written as
+
+* (α, C), of the parametrisation lemma: mean kᵀα and variance k(x, x) + kᵀC k;
+* (Λ̂, b), of EP: the prior times exp(bᵀu − ½ uᵀΛ̂u) with Λ̂ = PᵀΛP and b = PᵀΛa. Datum n contributed the site
+  exp(ν_n u_n − ½ τ_n u_n²), τ = λ and ν = λa, of the one number u_n = p_nᵀu; p_n is the row of P that writes what the
+  site knows of f(x_n) in terms of f at the basis vectors.
+"""
+
+import numpy as np
+
+from pepcore.features import Basis
+from pepcore.gaussian import cholesky_inverse, safe_cholesky, solve_lower
+from pepcore.kernels.checks import check_kernel
+from pepcore.posterior import Posterior
+from pepcore.validation import check_inputs
+
+
+def natural_parameters(K, tau, nu, P=None):
+    """(α, C) of the process that sites make: α = (I + Λ̂K)⁻¹b and C = −(I + Λ̂K)⁻¹Λ̂, Λ̂ = Pᵀ diag(τ) P, b = Pᵀν.
+
+    Parameters
+    ----------
+    K : (M, M) prior covariance at the basis vectors, positive definite
+    tau : (N,) site precisions λ >= 0
+    nu : (N,) site precision-means λa
+    P : (N, M) directions of the sites; by default the identity, every datum a basis vector
+
+    Returns
+    -------
+    alpha (M,), C (M, M)
+
+    Source: csato2002 eqs (121) and (130), without the inverse of Λ, which need not exist; :eq:`cs-natural`.
+    """
+    P = np.eye(len(K)) if P is None else P
+    L, _ = safe_cholesky(K, scale=np.diag(K).mean(), name="K")
+    precision = P.T @ (P * np.asarray(tau)[:, None])
+    m, R = from_precision(L.T @ precision @ L, L.T @ (P.T @ nu))
+    alpha = solve_lower(L, m, transposed=True)
+    half = solve_lower(L, np.array(np.eye(len(R)) - cholesky_inverse(R), order="F"), transposed=True)
+    return alpha, -solve_lower(L, np.array(half.T, order="F"), transposed=True)
+
+
+def site_parameters(K, alpha, C):
+    """Λ̂ = −(I + CK)⁻¹C and b = (I + CK)⁻¹α, the inverse of `natural_parameters`.
+
+    Without projections Λ̂ is diagonal: τ stands there, and b is ν. After a projection N sites cannot be told from
+    M(M + 1)/2 numbers any more.
+
+    Parameters
+    ----------
+    K : (M, M)
+    alpha : (M,)
+    C : (M, M)
+
+    Returns
+    -------
+    precision (M, M), shift (M,)
+
+    Source: csato2002 eq. (122); :eq:`cs-sites`.
+    """
+    both = np.linalg.solve(np.eye(len(K)) + C @ K, np.column_stack([C, alpha]))
+    return -0.5 * (both[:, :-1] + both[:, :-1].T), both[:, -1].copy()
+
+
+def posterior_from_natural(kernel, Z, alpha, C):
+    """The book's posterior from (α, C) on the basis vectors Z (M, D); `Posterior.csato` goes the other way.
+
+    Source: csato2002 eqs (106) and (122).
+    """
+    Z = check_inputs(Z, "Z", copy=True)
+    basis = Basis.build(check_kernel(kernel), Z, jitter=0.0)
+    precision, shift = site_parameters(kernel(Z), alpha, C)
+    return Posterior(basis, *from_precision(basis.L.T @ precision @ basis.L, basis.L.T @ shift))
+
+
+def from_precision(precision, shift):
+    """m (M,) and the Cholesky factor R (M, M) of V⁻¹ = I + Λ, from Λ (M, M) and b (M,) in the coordinates v."""
+    R, _ = safe_cholesky(np.eye(len(shift)) + precision, name="I + Λ")
+    return solve_lower(R, solve_lower(R, shift), transposed=True), R

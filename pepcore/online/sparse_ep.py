@@ -1,0 +1,132 @@
+"""Sparse EP with projections, on data at hand: the online step, sweep after sweep."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pepcore.online.process import Process
+from pepcore.online.sequential import DirectedSites, Learner, no_gradient
+from pepcore.online.streaming import State, start
+from pepcore.results import Fit
+from pepcore.sites import Sites
+from pepcore.sweeps import warn_unconverged
+from pepcore.threads import one_blas_thread
+from pepcore.validation import check_count, check_fraction, check_inputs, check_order, check_positive, check_targets
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OnlineFit(Fit):
+    """A `Fit` on basis vectors chosen from the data.
+
+    There is no gradient: csato2002 does not learn hyper-parameters. Learn them with `training.fit`.
+
+    Attributes
+    ----------
+    state : State, from which `update` may go on with further data
+    basis : (M,) numbers of the data that are basis vectors; −1 for pseudo-inputs that were given as Z
+    projection : (N, M), P: the site of datum n is a function of P[n] @ f(Z)
+    history : list of dict, one for each sweep: "log_evidence", "change", "included" and "removed" (basis vectors),
+        "log_predictive" (Σ log p(y_n | cavity) in nats) and the "posterior" then
+    """
+
+    state: State
+    projection: np.ndarray
+
+    @property
+    def basis(self):
+        return self.state.basis
+
+
+@one_blas_thread
+def infer(
+    kernel,
+    X,
+    y,
+    likelihood,
+    budget=None,
+    tolerance=1e-6,
+    sweeps=1,
+    moving_sweeps=None,
+    Z=None,
+    rho=1.0,
+    order=None,
+    convergence=1e-8,
+):
+    """Online learning (one sweep) or sparse EP with projections (several).
+
+    Parameters
+    ----------
+    kernel : kernel
+    X : (N, D) inputs
+    y : (N,) targets, for Probit labels -1 and +1
+    likelihood : an object as in `pepcore.likelihoods`, log-concave
+    budget, tolerance : as in `start`
+    sweeps : int
+        Most sweeps over the data.
+    moving_sweeps : int, optional
+        Sweeps in which basis vectors may come and go; afterwards they stay, without which sparse EP need not converge.
+    Z : (M, D), optional
+        Basis vectors that stay from the beginning, in place of data that come and go.
+    rho : float, in [0, 1]
+        Part of the residual variance γ of a datum that is no basis vector that belongs to the process when its site is
+        computed: 1 is csato2002; with Z, 0 is Power EP with alpha = 1, see `pepcore.online.fixed_basis`.
+    order : (N,), optional
+        Permutation in which the data are taken in every sweep.
+    convergence : float
+        Converged when in a whole sweep no basis vector came or went and no site moved by more: max over data of
+        |τ* − τ| s and |ν* − ν| √s, s the variance of the site's pᵀu.
+
+    Returns
+    -------
+    OnlineFit
+        It holds O(NM) numbers, and O(M²) for each sweep. If several sweeps were not enough, `converged` is False and a
+        RuntimeWarning says so.
+
+    Raises
+    ------
+    ValueError
+        For wrong shapes, NaN, labels the likelihood does not know, a budget or sweeps that are no positive whole
+        number, a tolerance outside (0, 1), a rho outside [0, 1], an order that is no permutation, a budget beside Z.
+    ImproperCavityError
+        If the likelihood is not log-concave and a site leaves no proper posterior.
+
+    Source: csato2002 sections 4.4 and 4.6; :eq:`cs-delete`, :eq:`cs-P`.
+    """
+    state = start(kernel, likelihood, budget, tolerance)
+    X = check_inputs(X)
+    y = likelihood.validate(check_targets(y, len(X)))
+    sweeps = check_count(sweeps, "sweeps")
+    moving_sweeps = sweeps if moving_sweeps is None else check_count(moving_sweeps, "moving_sweeps")
+    rho, order = check_fraction(rho, "rho"), check_order(order, len(X))
+    convergence = check_positive(convergence, "convergence")
+    if Z is None:
+        process = state.process.with_room(state.budget, X.shape[1])
+    elif budget is not None:
+        raise ValueError(f"budget = {budget} is for basis vectors that are chosen, but Z gives them all; leave one out")
+    else:
+        process, moving_sweeps = Process.fixed(kernel, check_inputs(Z, "Z", columns=X.shape[1])), 0
+    sites = DirectedSites(len(X), process.slots)
+    learner = Learner(process, likelihood, state.budget, state.tolerance, rho, sites)
+
+    history, converged = [], False
+    while len(history) < sweeps and not converged:
+        report = learner.sweep(X, y, order, moving=len(history) < moving_sweeps)
+        learner.sum_sites()
+        report |= {"log_evidence": learner.process.log_evidence(), "posterior": learner.process.posterior()}
+        history.append(report)
+        still = report["included"] == report["removed"] == 0
+        converged = still and report["change"] <= convergence
+    if sweeps > 1 and not converged:
+        _warn(report, sweeps, convergence)
+    state = replace(state, process=learner.process.compact(), seen=len(X), log_predictive=report["log_predictive"])
+    result = report["log_evidence"], report["posterior"], likelihood, 1.0, Sites(sites.tau, sites.nu)
+    more = {"state": state, "projection": sites.A @ learner.process.W[:, learner.process.used]}
+    return OnlineFit(*result, no_gradient, converged, len(history), history, **more)
+
+
+def _warn(report, sweeps, convergence):
+    warn_unconverged(
+        f"sparse EP has not converged after {sweeps} sweeps (in the last one {report['included']} basis vectors came, "
+        f"{report['removed']} went, sites changed by {report['change']:.2g}, tolerance {convergence:.2g}); basis "
+        "vectors under a budget need never come to rest: give moving_sweeps, a larger budget or more sweeps"
+    )

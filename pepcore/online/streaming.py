@@ -1,0 +1,183 @@
+"""Online learning from a stream: a state, and what changes it."""
+
+from dataclasses import dataclass, replace
+
+from pepcore.kernels.checks import check_plain
+from pepcore.likelihoods.base import Likelihood
+from pepcore.likelihoods.checks import check_likelihood
+from pepcore.online.process import Process
+from pepcore.online.sequential import Learner
+from pepcore.threads import one_blas_thread
+from pepcore.validation import check_count, check_inputs, check_positive, check_targets
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """What online learning knows after some data, in O(M²) numbers for M basis vectors.
+
+    Attributes
+    ----------
+    kernel, likelihood, budget, tolerance : as given to `start`
+    process : Process, the numbers themselves; not to be changed
+    seen : int, data so far
+    log_predictive : float, Σ log p(y_n | the data before n) in nats: how well each datum was foretold
+    """
+
+    kernel: object
+    likelihood: Likelihood
+    budget: int | None
+    tolerance: float
+    process: Process
+    seen: int = 0
+    log_predictive: float = 0.0
+
+    @property
+    def basis(self):
+        """Numbers (M,) of the data that are basis vectors."""
+        return self.process.rows
+
+    @property
+    def Z(self):
+        """Basis vectors (M, D)."""
+        return self.process.Z
+
+    @property
+    def alpha(self):
+        """α (M,): mean(x) = k_u(x)ᵀα. Source: csato2002 eq. (106)."""
+        return self.process.alpha
+
+    @property
+    def C(self):
+        """C (M, M): variance(x) = k(x, x) + k_u(x)ᵀC k_u(x). Source: csato2002 eq. (106)."""
+        return self.process.C
+
+    @property
+    def posterior(self):
+        """The book's Posterior."""
+        if not len(self.basis):
+            raise ValueError("this state has seen no data yet; give it some with online.update(state, X, y)")
+        return self.process.posterior()
+
+    @property
+    def log_evidence(self):
+        """Log of the sites' normaliser, in nats: what all data add up to, less what the projections lost.
+
+        Without projections it is `log_predictive` after one sweep, and EP's evidence at convergence.
+        """
+        return self.process.log_evidence() if len(self.basis) else 0.0
+
+    def predict(self, Xs, noise=False):
+        """Mean (S,) and variance (S,) of the latent f at Xs (S, D); if `noise`, what the likelihood predicts of y."""
+        mean, variance = self.posterior.predict(Xs)
+        return self.likelihood.predict(mean, variance) if noise else (mean, variance)
+
+
+def start(kernel, likelihood, budget=None, tolerance=1e-6):
+    """A state that has seen no data.
+
+    Parameters
+    ----------
+    kernel : kernel
+    likelihood : an object as in `pepcore.likelihoods`, log-concave
+    budget : int, optional
+        Most basis vectors that are kept, M_BV; without it all novel data are.
+    tolerance : float
+        ε_tol: a datum becomes a basis vector if the prior variance that the others leave it, γ, is more than this part
+        of k(x, x). With less than about 1e-10 the prior covariance of the basis vectors is as good as singular.
+
+    Returns
+    -------
+    State
+
+    Raises
+    ------
+    ValueError
+        For a budget that is no positive whole number, a tolerance outside (0, 1), a kernel with other pseudo-points.
+
+    Source: csato2002 section 4.6.
+    """
+    check_plain(kernel, "online methods")
+    check_likelihood(likelihood)
+    if budget is not None:
+        budget = check_count(budget, "budget")
+    tolerance = check_positive(tolerance, "tolerance")
+    if not tolerance < 1:
+        raise ValueError(f"tolerance = {tolerance} must be below 1; it is a part of the prior variance, such as 1e-6")
+    return State(kernel, likelihood, budget, tolerance, Process(kernel, 0, 0))
+
+
+@one_blas_thread
+def update(state, X, y):
+    """Learn from more data, one after the other, each looked at once.
+
+    Parameters
+    ----------
+    state : State, which stays as it is
+    X : (B, D) inputs
+    y : (B,) targets, for Probit labels -1 and +1
+
+    Returns
+    -------
+    State
+        It needs O(M²) numbers however many data it has seen, and O(M²) time for each.
+
+    Raises
+    ------
+    ValueError
+        For wrong shapes, NaN, or labels the likelihood does not know.
+    ImproperCavityError
+        If the likelihood is not log-concave and a site leaves no proper posterior.
+
+    Source: csato2002 sections 4.2 and 4.6; :eq:`cs-online`, :eq:`cs-eta`.
+    """
+    _check_state(state)
+    X = check_inputs(X, columns=state.Z.shape[1] if state.seen else None)
+    y = state.likelihood.validate(check_targets(y, len(X)))
+    process = state.process.with_room(state.budget, X.shape[1])
+    learner = Learner(process, state.likelihood, state.budget, state.tolerance)
+    report = learner.sweep(X, y, range(len(X)), first=state.seen)
+    log_predictive = state.log_predictive + report["log_predictive"]
+    return replace(state, process=learner.process.compact(), seen=state.seen + len(X), log_predictive=log_predictive)
+
+
+def prune(state, i):
+    """The state without its basis vector number i: the one of least KL(pruned ‖ full) among all on the others.
+
+    Parameters
+    ----------
+    state : State with at least two basis vectors; it stays as it is
+    i : int, in 0 ... M − 1
+
+    Returns
+    -------
+    State
+
+    Raises
+    ------
+    ValueError
+        If i is no number of a basis vector, or there is only one.
+
+    Source: csato2002 eqs (77), (79), (126) and (128); :eq:`cs-condition`, :eq:`cs-prune`.
+    """
+    _check_state(state)
+    M, i = len(state.basis), check_count(i, "i", least=0)
+    if M < 2 or i >= M:
+        raise ValueError(f"i = {i} must number one of at least two basis vectors, 0 ... M - 1; this state has M = {M}")
+    process = state.process.resized(M)
+    process.prune(i)
+    return replace(state, process=process.resized(M - 1))
+
+
+def scores(state):
+    """KL(pruned ‖ full) (M,) in nats that removing each basis vector would cost; source: csato2002 section 4.6."""
+    _check_state(state)
+    process = state.process.compact()
+    process.refresh()
+    return process.scores()
+
+
+def _check_state(state):
+    if not isinstance(state, State):
+        raise ValueError(
+            f"state is of type {type(state).__name__}, expected a State of online.start, or fit.state of a fit by online.infer"
+        )

@@ -1,0 +1,254 @@
+"""Sparse Power EP for any likelihood: the one update, iterated on the features (A, h).
+
+q(v) = N(m, V) with V⁻¹ = I + A diag(τ) Aᵀ. A sweep costs two passes over A, O(NM²), and keeps nothing larger than A.
+"""
+
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import blas
+
+from pepcore.features import feature_map, pull_back_blocks
+from pepcore.gaussian import (
+    inverse_lower,
+    log1p_ratio,
+    log_determinant,
+    multiply_lower,
+    solve_lower,
+)
+from pepcore.kernels.checks import check_kernel
+from pepcore.likelihoods.checks import check_likelihood
+from pepcore.normal_equations import posterior_of
+from pepcore.posterior import Posterior
+from pepcore.results import Fit
+from pepcore.sites import ImproperCavityError, Sites, cavity, check_sites, move, target
+from pepcore.sweeps import parallel, run_sweeps
+from pepcore.threads import one_blas_thread
+from pepcore.validation import check_alpha, check_inputs, check_jitter, check_targets
+
+
+@one_blas_thread
+def infer(
+    kernel,
+    Z,
+    X,
+    y,
+    likelihood,
+    alpha=0.5,
+    method="parallel",
+    sites=None,
+    step=1.0,
+    tolerance=1e-8,
+    max_sweeps=200,
+    jitter=1e-6,
+    stream=False,
+):
+    """Sparse Power EP for any likelihood and any power in [0, 1].
+
+    alpha = 1 is EP; alpha = 0 is variational inference by natural gradients, and log_evidence then a lower bound.
+    Convergence is certain for no alpha, but usual for likelihoods that are log-concave in f.
+
+    Parameters
+    ----------
+    kernel : kernel
+    Z : (M, D) pseudo-inputs
+    X : (N, D) inputs
+    y : (N,) targets, for Probit labels -1 and +1
+    likelihood : an object as in `pepcore.likelihoods`, for example Probit()
+    alpha : float, or (N,) for a private power per datum
+    method : "parallel", "alternating" or "sequential"
+        Update all sites from one posterior; or so, and then their means once more, which saves a third of the sweeps or
+        more, and time where moments are cheap, as in closed form, or M is large; or the posterior after every site, which
+        is slower and more patient. All have the same fixed points.
+    sites : Sites to start from, for example those of a fit at nearby hyper-parameters; None starts from the prior
+    step : float
+        Longest damped step, in (0, 1]; it is halved where that is needed, see `pepcore.sweeps`.
+    tolerance : float
+        Converged when no site moves by more, max over data of |τ* − τ| s and |ν* − ν| √s, s the variance of aᵀv, and
+        the evidence has moved by no more in the last sweep (relative to its size, if that is above 1).
+    max_sweeps : int
+    jitter : float
+        Added to the diagonal of K_uu, relative to the kernel's variance; tenfold after a failed factorisation.
+    stream : bool
+        Recompute the features in each sweep in place of storing them: memory O(M² + N), beside a copy of X, in place
+        of O(NM).
+
+    Returns
+    -------
+    Fit; if it is not converged, `converged` is False and a RuntimeWarning says so
+
+    Raises
+    ------
+    ValueError
+        For wrong shapes, NaN, a power outside [0, 1], targets the likelihood does not know, an unknown method, options of
+        the sweeps that `pepcore.sweeps` refuses, a jitter outside [0, 1e-2], sites for other data.
+    ImproperCavityError
+        If the sites given to start from leave no proper cavity.
+
+    Source: bui2017 sections 3.3 and 3.5, appendices D to G; :eq:`sc-moment`, :eq:`sc-posterior`, :eq:`pep-step`,
+    :eq:`sc-tidy`, :eq:`sc-gradient`, :eq:`sc-mean-step`.
+    """
+    check_kernel(kernel)
+    check_likelihood(likelihood)
+    X = check_inputs(X, "X", copy=True)
+    Z = check_inputs(Z, "Z", columns=X.shape[1], copy=True)
+    y = likelihood.validate(check_targets(y, len(X), copy=True))
+    alpha, jitter = check_alpha(alpha, size=len(X)), check_jitter(jitter)
+    if method not in METHODS:
+        raise ValueError(f"method = {method!r} is unknown; choose 'parallel', 'alternating' or 'sequential'")
+    features = feature_map(kernel, Z, X, jitter, stream)
+    start = _marginals(features, Sites.flat(len(X)) if sites is None else check_sites(sites, (len(X),)))
+    evaluate = partial(_evaluate, y, likelihood, alpha)
+    propose = partial(METHODS[method], features, y, likelihood, alpha)
+    state, history, converged = run_sweeps(evaluate, propose, start, step, tolerance, max_sweeps)
+    posterior = Posterior(features.basis, state.mean, state.precision_cholesky)
+    gradient, sweeps = partial(gradient_of, features, y, likelihood, alpha, state), len(history) - 1
+    return Fit(state.log_evidence, posterior, likelihood, alpha, state.sites, gradient, converged, sweeps, history)
+
+
+class State(NamedTuple):
+    """Everything that follows from the sites."""
+
+    sites: Sites
+    mean: np.ndarray  # (M,), m
+    precision_cholesky: np.ndarray  # (M, M), C Cᵀ = V⁻¹
+    cavity_mean: np.ndarray  # (N,), μ\ of aᵀv and of f
+    cavity_variance: np.ndarray  # (N,), h + s\, of f
+    kept: np.ndarray  # (N,), c = 1 − α τ s
+    d1: np.ndarray  # (N,), derivatives of l_α in the cavity mean
+    d2: np.ndarray  # (N,)
+    log_evidence: float
+    target: Sites
+    move: np.ndarray  # (2, N), from the sites to the target
+
+
+class Marginals(NamedTuple):
+    """The posterior of v that the sites leave, and its marginals at the data."""
+
+    sites: Sites
+    mean: np.ndarray  # (M,), m
+    precision_cholesky: np.ndarray  # (M, M), C
+    mu: np.ndarray  # (N,), mean of aᵀv
+    s: np.ndarray  # (N,), its variance
+    h: np.ndarray  # (N,)
+
+
+def local_moments(features, y, likelihood, alpha, sites, mean, C, weight=1.0):
+    """State of the data in `features` from the posterior N(mean, (C Cᵀ)⁻¹) of v; each datum counts `weight` times."""
+    return _evaluate(y, likelihood, alpha, Marginals(sites, mean, C, *_project(features, mean, C)), weight)
+
+
+def _marginals(features, sites):
+    mean, C = posterior_of(features, sites)
+    return Marginals(sites, mean, C, *_project(features, mean, C))
+
+
+def _evaluate(y, likelihood, alpha, marginals, weight=1.0):
+    """Cavities, moments, targets and evidence.
+
+    The evidence is −½ log|V⁻¹| − ½ mᵀm + Σ (l − log(c)/(2α) + ½ α γ² s\\) with γ = ν − τμ: the energy of
+    :eq:`pep-energy` without the terms that would cancel in it, as bᵀm = mᵀm + Σ τμ².
+
+    Source: :eq:`sc-tidy`, :eq:`sc-moment`.
+    """
+    sites, mean, C, mu, s, h = marginals
+    cavity_mean, reduced = cavity(mu, s, sites, alpha)
+    cavity_variance = h + reduced
+    l, d1, d2 = likelihood.log_moment(y, cavity_mean, cavity_variance, alpha)
+    goal = target(cavity_mean, reduced, d1, d2, alpha)
+
+    removed, gamma = sites.tau * s, sites.nu - sites.tau * mu
+    local = l + 0.5 * removed * log1p_ratio(-alpha * removed) + 0.5 * alpha * gamma**2 * reduced
+    log_evidence = float(-0.5 * log_determinant(C) - 0.5 * mean @ mean + weight * local.sum())
+    kept = 1 - alpha * removed
+    return State(sites, mean, C, cavity_mean, cavity_variance, kept, d1, d2, log_evidence, goal, move(sites, goal, s))
+
+
+def _project(features, mean, C):
+    """μ (N,) and s (N,), mean and variance of aᵀv under q, and h (N,)."""
+    C_inverse = inverse_lower(C)
+    mu, s, h = (np.empty(len(features.X)) for _ in range(3))
+    for rows, A, h_rows in features.blocks():
+        white = multiply_lower(C_inverse, np.array(A, order="F"))
+        mu[rows], s[rows], h[rows] = mean @ A, np.einsum("mn,mn->n", white, white), h_rows
+    return mu, s, h
+
+
+def _parallel(features, y, likelihood, alpha, state, step):
+    return _marginals(features, parallel(state, step))
+
+
+def _alternating(features, y, likelihood, alpha, state, step):
+    """All sites move, and then their means once more, with the precisions and so V held still, for O(NM) and the moments.
+
+    Where τ should have grown meanwhile, the mean goes too far by the factor that this would take off s.
+
+    Source: :eq:`sc-mean-step`.
+    """
+    marginals = _parallel(features, y, likelihood, alpha, state, step)
+    tau, nu = marginals.sites.tau, marginals.sites.nu
+    cavity_mean, reduced = cavity(marginals.mu, marginals.s, marginals.sites, alpha)
+    _, d1, d2 = likelihood.log_moment(y, cavity_mean, marginals.h + reduced, alpha)
+    goal = tau * cavity_mean + d1 / (1 - alpha * tau * marginals.s)
+    growth = np.maximum(target(cavity_mean, reduced, d1, d2, alpha).tau - tau, 0.0)
+    sites = Sites(tau, nu + step * (goal - nu) / (1 + growth * marginals.s))
+
+    C, shift, mu = marginals.precision_cholesky, 0.0, np.empty(len(y))
+    for rows, A, _ in features.blocks():
+        shift = shift + A @ sites.nu[rows]
+    mean = solve_lower(C, solve_lower(C, shift), transposed=True)
+    for rows, A, _ in features.blocks():
+        mu[rows] = mean @ A
+    return marginals._replace(sites=sites, mean=mean, mu=mu)
+
+
+def _sequential(features, y, likelihood, alpha, state, step):
+    """One site after the other moves, each from the posterior that the one before left (rank-one changes of V).
+
+    Source: :eq:`ep-posterior`.
+    """
+    tau, nu, alphas = state.sites.tau.copy(), state.sites.nu.copy(), np.broadcast_to(alpha, len(y))
+    C_inverse = inverse_lower(state.precision_cholesky)
+    mean, V = state.mean.copy(), np.asfortranarray(C_inverse.T @ C_inverse)
+    for rows, A, h in features.blocks():
+        for n, a, residual in zip(range(rows.start, rows.stop), A.T, h, strict=True):
+            one = slice(n, n + 1)
+            site, Va, mu = Sites(tau[one], nu[one]), V @ a, mean @ a
+            s = a @ Va
+            cavity_mean, reduced = cavity(mu, s, site, alphas[one])
+            _, d1, d2 = likelihood.log_moment(y[one], cavity_mean, residual + reduced, alphas[one])
+            moved = site.toward(target(cavity_mean, reduced, d1, d2, alphas[one]), step)
+            dtau, dnu = (moved.tau - site.tau)[0], (moved.nu - site.nu)[0]
+            tau[one], nu[one] = moved.tau, moved.nu
+
+            growth = 1 + dtau * s
+            if not growth > 0:
+                raise ImproperCavityError(f"the new site of datum {n} leaves no proper posterior; take a smaller step")
+            mean += Va * ((dnu - dtau * mu) / growth)
+            V = blas.dger(-dtau / growth, Va, Va, a=V, overwrite_a=1)
+    return _marginals(features, Sites(tau, nu))
+
+
+METHODS = {"parallel": _parallel, "alternating": _alternating, "sequential": _sequential}
+
+
+@one_blas_thread
+def gradient_of(features, y, likelihood, alpha, state):
+    """∂F/∂a = l' m\\ + (l'' + α l'²) V\\a and ∂F/∂h = ½ (l'' + α l'²), pulled back to kernel and Z.
+
+    m\\ = m + α (τ μ\\ − ν) V a and V\\a = V a/c; l' and l'' are the derivatives of l_α. What the sites do cancels at the
+    fixed point, and the prior of v does not depend on any parameter. For the likelihood's own, ∂F/∂θ = Σ ∂l_α/∂θ.
+    """
+    C_inverse, sites, mean = inverse_lower(state.precision_cholesky), state.sites, state.mean
+    curvature = state.d2 + alpha * state.d1**2
+    along_Va = state.d1 * alpha * (sites.tau * state.cavity_mean - sites.nu) + curvature / state.kept
+
+    def derivatives(rows, A, h):
+        white = multiply_lower(C_inverse, np.array(A, order="F"))
+        white *= along_Va[rows]
+        dA = multiply_lower(C_inverse, white, transposed=True)
+        return blas.dger(1.0, mean, state.d1[rows], a=dA, overwrite_a=1), 0.5 * curvature[rows]
+
+    own = likelihood.parameter_gradient(y, state.cavity_mean, state.cavity_variance, alpha)
+    return pull_back_blocks(features, derivatives) | {key: float(value.sum()) for key, value in own.items()}

@@ -1,0 +1,279 @@
+"""Learning hyper-parameters and pseudo-inputs with L-BFGS on all data."""
+
+import inspect
+
+import numpy as np
+from scipy.linalg import LinAlgError
+
+from pepcore import power_ep
+from pepcore.kernels.checks import check_kernel
+from pepcore.likelihoods.checks import check_likelihood
+from pepcore.results import Model
+from pepcore.sites import ImproperCavityError
+from pepcore.threads import one_blas_thread
+from pepcore.training.coordinates import Coordinates, open_box
+from pepcore.training.starts import choose_pseudo_inputs, default_kernel, spread_of, variance_of
+from pepcore.validation import (
+    as_real,
+    check_count,
+    check_inputs,
+    check_names,
+    check_not_negative,
+    check_positive,
+    check_targets,
+)
+
+
+def fit(
+    kernel,
+    X,
+    y,
+    M=50,
+    alpha=0.5,
+    noise=None,
+    Z="kmeans",
+    method=power_ep.regression,
+    optimise=("kernel", "noise", "Z", "likelihood"),
+    restarts=1,
+    max_evaluations=500,
+    tolerance=1e-9,
+    seed=0,
+    progress=False,
+    **options,
+):
+    """Maximise the log evidence over kernel parameters, noise, pseudo-inputs and parameters of the likelihood.
+
+    Positive parameters are optimised as logarithms, Z in units of each input's spread, so that the units of the data
+    do not matter. BLAS runs on one thread meanwhile: these problems are small, and more threads are slower.
+
+    Parameters
+    ----------
+    kernel : kernel, or None for a squared exponential with one lengthscale per input that starts at the data's scales
+    X : (N, D)
+    y : (N,)
+    M : int
+        Number of pseudo-inputs, unless `Z` is an array.
+    alpha : float or array, handed to `method`
+    noise : float, or None to start at a tenth of the variance of y
+    Z : "kmeans", "subset" (random rows), or an (M, D) array to start from
+    method : callable like `power_ep.regression`, `power_ep.infer` or `exact.regression`
+        It is given those of Z, noise and alpha that its signature names. If it names `sites` it starts from those of the
+        evaluation before, which saves most of its sweeps.
+    optimise : which of "kernel", "noise", "Z", "likelihood" to learn; what is left out stays at its start
+    restarts : int
+        Number of starts; the first as given, the others with scattered kernel parameters and noise, where these are
+        learnt, and new Z unless that was given. The best is kept.
+    max_evaluations : int, for each start; the line search that is under way is finished, which takes one or two more
+    tolerance : float, relative change of the evidence at which a start has converged
+    seed : int, for the choice of Z and the restarts
+    progress : bool
+        Show a bar. Ctrl-C ends the optimisation and returns the best so far in any case.
+    **options : handed to `method`, for example `blocks`, `jitter` or, for `power_ep.infer`, `likelihood`
+
+    Returns
+    -------
+    Model; its `history` is NaN where an evaluation failed
+        If the inference of an evaluation has not converged, what it calls the evidence need not be one: the evaluation
+        counts as failed. Only where no other has converged before, in the same start, is it taken as it is; `message`
+        says so if one of these is the best that there is, `fit.converged` and `converged` are then False.
+
+    Raises
+    ------
+    ValueError
+        For wrong shapes, NaN, names in `optimise` that do not exist or leave nothing to learn, more pseudo-inputs than
+        distinct rows of X, settings out of range, or options that `method` does not have or cannot do without.
+    """
+    X = check_inputs(X, "X")
+    y = check_targets(y, len(X))
+    accepted = _parameters_of(method)
+    optimise = check_names(optimise, ("kernel", "noise", "Z", "likelihood"))
+    restarts = check_count(restarts, "restarts")
+    max_evaluations = check_count(max_evaluations, "max_evaluations", least=0)
+    tolerance = check_not_negative(tolerance, "tolerance", "0 goes on until the evidence no longer rises, 1e-9 is usual")
+    rng = np.random.default_rng(seed)
+    spread = spread_of(X)
+    kernel = check_kernel(kernel) if kernel is not None else default_kernel(X, y)
+    noise = check_positive(noise, "noise") if noise is not None else 0.1 * variance_of(y)
+    if "alpha" in accepted:  # private powers are copied, since the model keeps them
+        options = {**options, "alpha": as_real(alpha, "alpha").copy() if np.ndim(alpha) else alpha}
+
+    start = {"kernel": kernel}
+    if "noise" in accepted:
+        start["noise"] = noise
+    if "Z" in accepted:
+        start["Z"] = _start_pseudo_inputs(Z, X, M, rng)
+    if "likelihood" in options:
+        start["likelihood"] = check_likelihood(options.pop("likelihood"))
+    _check_options(method, start, options)
+    coordinates = Coordinates(tuple(name for name in start if name in optimise), spread)
+
+    def evaluate(values, sites):
+        arguments = {key: value for key, value in values.items() if key != "Z"} | options
+        leading = [arguments.pop("kernel")] + ([values["Z"]] if "Z" in values else [])
+        if sites is not None:
+            arguments["sites"] = sites
+        return method(*leading, X, y, **arguments)
+
+    warm = "sites" in accepted and "sites" not in options
+    search = _Search(evaluate, coordinates, warm, max_evaluations, tolerance, progress)
+    with one_blas_thread, search:
+        try:
+            for attempt in range(restarts):
+                search.run(start if attempt == 0 else _scatter(start, coordinates.learn, Z, X, rng))
+        except KeyboardInterrupt:
+            if search.best_values is None:
+                raise
+            search.message = "interrupted; the best point so far is kept" + search.doubt
+    values = search.best_values
+    return Model(
+        values["kernel"],
+        values.get("Z"),
+        values.get("noise"),
+        options.get("alpha"),
+        search.best_fit,
+        len(search.history),
+        search.converged,
+        search.message,
+        np.array(search.history),
+    )
+
+
+def _parameters_of(method):
+    if not callable(method):
+        raise ValueError(f"method = {method!r} must be a function such as power_ep.regression, power_ep.infer or exact.infer")
+    return inspect.signature(method).parameters
+
+
+def _check_options(method, start, options):
+    """Raise ValueError if `method` cannot be called with the values of `start` and these options."""
+    data = [name for name in ("kernel", "Z", "X", "y") if name != "Z" or "Z" in start]
+    named = {name: value for name, value in start.items() if name not in data} | options
+    try:
+        inspect.signature(method).bind(*data, **named)  # whatever the data are
+    except TypeError as reason:
+        own = [name for name in _parameters_of(method) if name not in (*data, "noise", "alpha", "method")]
+        name = f"{method.__module__}.{method.__qualname__}" if inspect.isfunction(method) else repr(method)
+        hint = "; power_ep.infer and exact.infer take a likelihood, regression takes none" * ("likelihood" in str(reason))
+        raise ValueError(f"method {name}: {reason}; its options are {', '.join(own)}{hint}") from None
+
+
+def _start_pseudo_inputs(Z, X, M, rng):
+    if isinstance(Z, str):
+        return choose_pseudo_inputs(X, M, Z, seed=rng)
+    return check_inputs(Z, "Z", columns=X.shape[1], copy=True)
+
+
+def _scatter(start, learn, Z, X, rng):
+    """Another start: kernel parameters and noise, if learnt, times e^N(0, 1), the likelihood as it is, new Z unless given."""
+    other = dict(start)
+    if "kernel" in learn:
+        kernel = start["kernel"]
+        scattered = {key: value * np.exp(rng.standard_normal(np.shape(value))) for key, value in kernel.parameters.items()}
+        other["kernel"] = kernel.with_parameters(scattered)
+    if "noise" in learn:
+        other["noise"] = start["noise"] * np.exp(rng.standard_normal())
+    if "Z" in start and isinstance(Z, str):
+        other["Z"] = choose_pseudo_inputs(X, len(start["Z"]), Z, seed=rng)
+    return other
+
+
+class _SettledError(Exception):
+    """Inference converges from here on: what L-BFGS stands on was no evidence, and it has to begin again."""
+
+
+class _Search:
+    """L-BFGS from one or more starts; remembers the best point, so that an interrupt or a failure loses nothing."""
+
+    def __init__(self, evaluate, coordinates, warm, max_evaluations, tolerance, progress):
+        self.evaluate, self.coordinates, self.warm = evaluate, coordinates, warm
+        self.max_evaluations, self.tolerance, self.progress, self.bar = max_evaluations, tolerance, progress, None
+        self.history, self.best_values, self.best_fit, self.sites = [], None, None, None
+        self.best = (False, -np.inf)  # whether its inference had converged, which counts first, and its evidence
+        self.converged, self.message = False, ""
+
+    def __enter__(self):
+        if self.progress:
+            from tqdm.auto import tqdm  # imported on demand: it is slow to load in a notebook
+
+            self.bar = tqdm(unit=" evaluations")
+        return self
+
+    def __exit__(self, *_):
+        if self.bar is not None:
+            self.bar.close()
+
+    def run(self, start):
+        """One start; updates `best_values`, `converged` and `message` when it ends above what was found before."""
+        from scipy.optimize import minimize  # imported on demand: it would slow down `import pepcore`
+
+        before = self.best
+        self.current, self.sites = start, None
+        self.settled, self.latest, self.accepted = False, None, None
+        point, bounds = self.coordinates.pack(start), open_box(self.coordinates.bounds(start))
+        limits = {"maxfun": self.max_evaluations, "maxiter": self.max_evaluations, "ftol": self.tolerance, "gtol": 1e-6}
+        options = {"method": "L-BFGS-B", "jac": True, "bounds": bounds, "callback": self._accept, "options": limits}
+        begun = len(self.history)
+        try:
+            result = minimize(self._objective, point, **options)
+        except _SettledError:
+            self.accepted, limits["maxfun"] = None, self.max_evaluations - (len(self.history) - begun)
+            result = minimize(self._objective, self.latest[0], **options)
+        if self.best > before:
+            self.converged, self.message = self.best[0] and bool(result.success), str(result.message) + self.doubt
+        if self.best_values is None:
+            raise LinAlgError(
+                "the evidence could not be evaluated at the start; look for extreme values in the starting kernel, "
+                "noise or Z, or standardise the data."
+            )
+
+    def _objective(self, point):
+        values = self.coordinates.unpack(point, self.current)
+        try:
+            result = self._infer(values)
+            value, gradient = result.log_evidence, self.coordinates.pack_gradient(values, result.gradient)
+            settled = getattr(result, "converged", True)
+        except LinAlgError:
+            value, settled = np.nan, True
+        failed = not (np.isfinite(value) and np.all(np.isfinite(gradient)))
+        refused = self.settled and not settled
+        self.history.append(np.nan if refused else value)
+        if self.bar is not None:
+            self.bar.update()
+            self.bar.set_postfix(log_evidence=f"{max(self.history[-1], self.best[1]):.2f}")
+        if failed or refused:  # a wall: the line search steps back
+            return 1e30 if self.accepted is None else self._low_wall(point), np.zeros_like(point)
+        at_last = settled and not self.settled and self.accepted is not None
+        self.latest, self.settled = (point.copy(), -value, -gradient), settled
+        if self.accepted is None:
+            self.accepted = self.latest
+        if (settled, value) > self.best:
+            self.best, self.best_values, self.best_fit, self.converged = (settled, value), values, result, False
+        if at_last:
+            raise _SettledError
+        return -value, -gradient
+
+    @property
+    def doubt(self):
+        """What `message` adds where nothing better than unconverged inference was found."""
+        return "" if self.best[0] else "; inference has not converged, not even at the best point"
+
+    def _accept(self, _):
+        """L-BFGS has made the latest evaluation the start of its next line search."""
+        self.accepted = self.latest
+
+    def _low_wall(self, point):
+        """As far above the start of the line search as its slope there would lead below it.
+
+        Too high for the point to be taken, and low enough that the next one is a fraction of the step, not next to none.
+        """
+        start, value, gradient = self.accepted
+        return value + abs(gradient @ (point - start))
+
+    def _infer(self, values):
+        """Inference from the sites of the evaluation before, or from flat ones where these do not fit any more."""
+        try:
+            result = self.evaluate(values, self.sites)
+        except ImproperCavityError:
+            result = self.evaluate(values, None)
+        self.sites = result.sites if self.warm and result.converged else None
+        return result

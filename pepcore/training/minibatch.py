@@ -1,0 +1,259 @@
+"""Learning on mini-batches: sites of one batch at a time, and a step of Adam on the hyper-parameters after each."""
+
+from functools import partial
+
+import numpy as np
+from scipy.linalg import LinAlgError
+
+from pepcore.features import Basis, feature_map
+from pepcore.gaussian import inverse_lower
+from pepcore.kernels.checks import check_kernel
+from pepcore.likelihoods.checks import check_likelihood
+from pepcore.normal_equations import natural_parameters, solve_posterior
+from pepcore.posterior import Posterior
+from pepcore.power_ep import iterative
+from pepcore.results import Model
+from pepcore.sites import ImproperCavityError, Sites
+from pepcore.sweeps import SMALLEST_STEP, runs_away
+from pepcore.threads import one_blas_thread
+from pepcore.training.adam import Adam
+from pepcore.training.coordinates import Coordinates
+from pepcore.training.starts import choose_pseudo_inputs, default_kernel, spread_of
+from pepcore.validation import (
+    check_alpha,
+    check_count,
+    check_inputs,
+    check_jitter,
+    check_names,
+    check_not_negative,
+    check_step,
+    check_targets,
+)
+
+ROUNDING = 1e-6  # by which the largest variance of v may exceed 1, that of the prior
+STREAM_ELEMENTS = 10**8  # the features of all data are kept for the last fit if they are fewer numbers, 0.8 GB
+
+
+@one_blas_thread
+def fit_minibatch(
+    kernel,
+    X,
+    y,
+    likelihood,
+    M=50,
+    alpha=0.5,
+    Z="kmeans",
+    optimise=("kernel", "Z", "likelihood"),
+    batch=200,
+    epochs=20,
+    rate=0.02,
+    step=1.0,
+    jitter=1e-6,
+    max_sweeps=50,
+    seed=0,
+    progress=False,
+    at_step=None,
+):
+    """Learn kernel, pseudo-inputs and likelihood without waiting for Power EP to converge.
+
+    Each step moves the sites of one batch, O(batch M² + M³), and takes the gradient as if inference had converged. What
+    all sites together add to the posterior is kept as one (M, M) matrix. Since the features move, it is renewed once an
+    epoch, and whenever it contradicts the sites. With rate = 0 this is Power EP on parts of the data and ends at the
+    same fixed point.
+
+    Parameters
+    ----------
+    kernel : kernel, or None for a squared exponential with one lengthscale per input that starts at the data's scales
+    X : (N, D)
+    y : (N,)
+    likelihood : an object as in `pepcore.likelihoods`
+    M : int, number of pseudo-inputs, unless `Z` is an array
+    alpha : float, in [0, 1]
+    Z : "kmeans", "subset" (random rows), or an (M, D) array to start from
+    optimise : which of "kernel", "Z", "likelihood" to learn; what is left out stays at its start
+    batch : int, data in a step
+    epochs : int, passes over the data
+    rate : float
+        Adam's step in the logarithms of positive parameters and in Z over each input's spread; 0 moves the sites only.
+    step : float, the damped step of the sites, in (0, 1]
+    jitter : float, as in `power_ep.infer`
+    max_sweeps : int, for the last inference, on all data at the learnt parameters
+    seed : int, for the choice of Z and the order of the data
+    progress : bool
+        Show a bar. Ctrl-C ends the learning and returns what has been learnt so far in any case.
+    at_step : callable (number, posterior), called after each step
+        `posterior()` makes the Posterior of that moment, without inference on all data.
+
+    Returns
+    -------
+    Model; its `history` holds the evidence as estimated from each batch, its `fit` inference on all data
+
+    Raises
+    ------
+    ValueError
+        For wrong shapes, NaN, targets the likelihood does not know, names in `optimise` that do not exist or have no
+        parameters, a batch or a number of epochs below 1, a step outside (0, 1], a negative rate, a jitter outside
+        [0, 1e-2].
+
+    Source: bui2017 section 3.9; :eq:`sc-minibatch`; Adam: kingma2015.
+    """
+    check_likelihood(likelihood)
+    X = check_inputs(X, "X")
+    y = likelihood.validate(check_targets(y, len(X)))
+    alpha, jitter = check_alpha(alpha), check_jitter(jitter)
+    batch, epochs, max_sweeps = (
+        check_count(batch, "batch"),
+        check_count(epochs, "epochs"),
+        check_count(max_sweeps, "max_sweeps", least=0),
+    )
+    step = check_step(step)
+    rate = check_not_negative(rate, "rate", "0 moves the sites only, 0.02 suits most problems")
+    optimise = check_names(optimise, ("kernel", "Z", "likelihood"))
+    rng = np.random.default_rng(seed)
+    Z = (
+        choose_pseudo_inputs(X, M, Z, seed=rng)
+        if isinstance(Z, str)
+        else check_inputs(Z, "Z", columns=X.shape[1], copy=True)
+    )
+    kernel = check_kernel(kernel) if kernel is not None else default_kernel(X, y)
+    values = {"kernel": kernel, "Z": Z, "likelihood": likelihood}
+    coordinates = Coordinates(tuple(name for name in values if name in optimise) if rate else (), spread_of(X))
+    learner = _Learner(X, y, alpha, values, coordinates, rate, step, jitter)
+    message, number = f"{epochs} epochs", 0
+    try:
+        for batches in _epochs(len(X), batch, epochs, rng, progress):
+            learner.renew()
+            for rows in batches:
+                learner.learn(rows)
+                number += 1
+                if at_step is not None:
+                    at_step(number, learner.posterior)
+    except KeyboardInterrupt:
+        message = "interrupted; what was learnt so far is kept"
+    except (LinAlgError, ImproperCavityError) as problem:
+        message = f"stopped after {number} steps, the last of which is taken back: {problem}"
+        learner.values = learner.before
+    return learner.model(message, max_sweeps)
+
+
+class _Learner:
+    """The state of learning: values, Adam's averages, sites, and what the sites add up to."""
+
+    def __init__(self, X, y, alpha, values, coordinates, rate, step, jitter):
+        self.X, self.y, self.alpha, self.values, self.coordinates = X, y, alpha, values, coordinates
+        self.before = values  # the last step: values that have been seen to work
+        self.step, self.jitter, self.history = step, jitter, []
+        self.adam = Adam(coordinates.pack(values), rate) if coordinates.learn else None
+        self.tau, self.nu = np.zeros(len(X)), np.zeros(len(X))
+        self.precision, self.shift = None, None
+
+    def renew(self):
+        """Add up all sites anew, on the features as they are now."""
+        features = self._features(slice(None), stream=True)
+        self.precision, self.shift = natural_parameters(features, Sites(self.tau, self.nu))
+
+    def learn(self, rows):
+        """One batch: its sites move, then the parameters."""
+        features, weight = self._features(rows), len(self.X) / len(rows)
+        # the features may have moved too far for the sum, or for the sites
+        state = remedied(partial(self._move_sites, features, rows, weight), self.renew, self._flatten_negative)
+        if self.adam is not None:
+            gradient = iterative.gradient_of(features, self.y[rows], self.values["likelihood"], self.alpha, state)
+            scaled = {key: weight * value for key, value in gradient.items()}
+            point = self.adam.ascend(self.coordinates.pack_gradient(self.values, scaled))
+            self.before, self.values = self.values, self.coordinates.unpack(point, self.values)
+
+    def _flatten_negative(self):
+        """Begin anew with the sites of negative precision: all others only narrow the prior, and leave proper cavities."""
+        negative = self.tau < 0
+        self.tau[negative] = self.nu[negative] = 0.0
+        self.renew()
+
+    def _move_sites(self, features, rows, weight):
+        """Move the sites of a batch, by less than `step` if they would run away or leave no posterior; the state after it."""
+        state = self._state(features, rows, weight)
+        self.history.append(state.log_evidence)
+        kept, step = (self.precision, self.shift), self.step
+        while step >= SMALLEST_STEP:
+            moved = state.sites.toward(state.target, step)
+            change = Sites(moved.tau - state.sites.tau, moved.nu - state.sites.nu)
+            precision, shift = natural_parameters(features, change)
+            self.tau[rows], self.nu[rows] = moved.tau, moved.nu
+            self.precision, self.shift = kept[0] + precision, kept[1] + shift
+            try:
+                after = self._state(features, rows, weight)
+                if not runs_away(after, state):
+                    return after
+            except ImproperCavityError:
+                pass
+            step /= 2
+        self.tau[rows], self.nu[rows] = state.sites.tau, state.sites.nu
+        self.precision, self.shift = kept
+        return state
+
+    def _state(self, features, rows, weight):
+        """Moments of the batch's data under the posterior that all sites make."""
+        sites = Sites(self.tau[rows], self.nu[rows])
+        mean, C = solve_posterior(self.precision, self.shift, concave=False)
+        if self.tau.min() >= 0 and np.max(np.sum(inverse_lower(C) ** 2, axis=0)) > 1 + ROUNDING:
+            # sites of non-negative precision only narrow the prior: the sum is no longer that of these sites
+            raise ImproperCavityError("the posterior is wider than the prior although no site is negative")
+        likelihood = self.values["likelihood"]
+        return iterative.local_moments(features, self.y[rows], likelihood, self.alpha, sites, mean, C, weight)
+
+    def posterior(self):
+        """What all sites make of the prior now, on the features as they are now."""
+        basis = Basis.build(self.values["kernel"], self.values["Z"], self.jitter)
+        return Posterior(basis, *solve_posterior(self.precision, self.shift, concave=False))
+
+    def _features(self, rows, stream=False):
+        return feature_map(self.values["kernel"], self.values["Z"], self.X[rows], self.jitter, stream)
+
+    def model(self, message, max_sweeps):
+        """What was learnt, with inference on all data."""
+        last, message = finish_or_step_back(self, partial(self._infer, max_sweeps), message)
+        values, history = self.values, np.array(self.history)
+        learnt = values["kernel"], values["Z"], None, self.alpha
+        return Model(*learnt, last, len(history), last.converged, message, history)
+
+    def _infer(self, max_sweeps):
+        stream = len(self.X) * len(self.values["Z"]) > STREAM_ELEMENTS
+        infer = partial(
+            iterative.infer,
+            *(self.values["kernel"], self.values["Z"], self.X, self.y, self.values["likelihood"], self.alpha),
+            **{"tolerance": 1e-5, "max_sweeps": max_sweeps, "jitter": self.jitter, "stream": stream},
+        )
+        try:
+            return infer(sites=Sites(self.tau, self.nu))
+        except ImproperCavityError:
+            return infer()
+
+
+def remedied(attempt, *remedies):
+    """attempt(), after the first of the remedies if it finds an improper cavity, after the next if it still does."""
+    for remedy in remedies:
+        try:
+            return attempt()
+        except ImproperCavityError:
+            remedy()
+    return attempt()
+
+
+def finish_or_step_back(learner, finish, message):
+    """finish() and the message; if a factorisation fails after the learner's last step, without this step."""
+    try:
+        return finish(), message
+    except LinAlgError as problem:
+        learner.values = learner.before
+        return finish(), f"{message}; the last step is taken back: {problem}"
+
+
+def _epochs(size, batch, epochs, rng, progress):
+    """For each epoch a list of arrays of row numbers, all rows in a new order; with a progress bar if asked for."""
+    numbers = range(epochs)
+    if progress:
+        from tqdm.auto import tqdm  # imported on demand: it is slow to load in a notebook
+
+        numbers = tqdm(numbers, unit=" epochs")
+    for _ in numbers:
+        yield np.array_split(rng.permutation(size), -(-size // batch))

@@ -1,0 +1,121 @@
+"""The built site: every page is there with its content and outputs, and it loads nothing from elsewhere."""
+
+import json
+import re
+
+import build_book
+import pytest
+from bs4 import BeautifulSoup
+
+from figures.experiments import claims, runner
+
+pytestmark = pytest.mark.book
+
+PAGES = build_book.pages()
+MAX_PAGE_BYTES = 2_000_000
+
+
+@pytest.fixture(params=PAGES)
+def name(request):
+    return request.param
+
+
+@pytest.fixture
+def html(site, name):
+    return BeautifulSoup((site / f"{name}.html").read_text(encoding="utf-8"), "html.parser")
+
+
+def test_the_table_of_contents_names_every_page_once():
+    assert len(PAGES) == len(set(PAGES)) >= 17
+    sources = {path.with_suffix("").name for path in (build_book.ROOT / "chapters").iterdir()
+               if path.suffix in (".ipynb", ".md")}
+    assert {page.split("/")[-1] for page in PAGES} == sources
+
+
+def test_page_has_a_title_and_content(html):
+    article = html.find("article")
+    assert article.find("h1").get_text(strip=True)
+    assert len(article.get_text()) > 500, "a page this short is a mistake"
+
+
+def test_page_shows_every_output_of_its_notebook(html, name):
+    path = build_book.ROOT / f"{name}.ipynb"
+    cells = json.loads(path.read_text())["cells"] if path.exists() else []
+    cells = [cell for cell in cells if cell["cell_type"] == "code" and "".join(cell["source"]).strip()]
+
+    def without(*tags):
+        return [cell for cell in cells if not set(tags) & set(cell["metadata"].get("tags", []))]
+
+    assert len(html.select("div.cell_input")) == len(without("remove-cell", "remove-input"))
+    shown = [cell for cell in without("remove-cell", "remove-output") if cell["outputs"]]
+    assert len(html.select("div.cell_output")) == len(shown)
+
+
+def test_page_shows_no_error(html):
+    assert not html.select(".output.traceback, .system-message, .problematic")
+    article = html.find("article").get_text()
+    assert "Traceback (most recent call last)" not in article
+    assert "Undefined label" not in article
+
+
+def test_page_loads_nothing_from_another_site(html):
+    loaded = [tag.get("src") for tag in html.select("script[src], img[src], iframe[src], source[src], embed[src]")]
+    loaded += [tag.get("href") for tag in html.select("link[href]") if set(tag.get("rel", [])) & {
+        "stylesheet", "preload", "prefetch", "preconnect", "dns-prefetch", "modulepreload", "icon", "shortcut"}]
+    loaded += re.findall(r"url\(\s*['\"]?([^)'\"]+)", " ".join(tag.get_text() for tag in html.select("style")))
+    assert loaded, "a page without a style sheet is no page of this book"
+    assert [url for url in loaded if re.match(r"(https?:)?//", url)] == []
+
+
+def test_style_sheets_load_nothing_from_another_site(site):
+    sheets = list((site / "_static").rglob("*.css"))
+    assert len(sheets) > 5
+    for sheet in sheets:
+        urls = re.findall(r"(?:url\(|@import)\s*['\"]?((?:https?:)?//[^)'\"]+)", sheet.read_text(encoding="utf-8"))
+        assert urls == [], sheet
+
+
+def test_scripts_and_fonts_are_part_of_the_site(site):
+    for path in ["mathjax/tex-mml-chtml.js", "ipywidgets/embed-amd.js", "ipywidgets/require.js",
+                 "ipywidgets/configuration.js"]:
+        assert (site / "_static" / path).stat().st_size > 50
+    assert len(list((site / "_static/mathjax").rglob("*.woff"))) > 20
+    assert len(list((site / "_static/npm").rglob("*.woff2"))) >= 3
+
+
+def test_links_within_the_site_lead_somewhere(site, html, name):
+    folder = (site / name).parent
+    for link in html.select("a[href]"):
+        target, _, anchor = link["href"].partition("#")
+        if re.match(r"\w+:", target):
+            continue
+        page = (folder / target).resolve() if target else site / f"{name}.html"
+        assert page.exists(), f"{link['href']} ({link.get_text(strip=True)})"
+        if anchor and page.suffix == ".html":
+            assert f'id="{anchor}"' in page.read_text(encoding="utf-8"), link["href"]
+
+
+def test_every_image_is_described(html):
+    images = html.find("article").select("img")
+    assert [image.get("src", "")[:80] for image in images if not image.get("alt", "").strip()] == []
+
+
+def test_page_is_light_enough_for_a_phone(site, name):
+    assert (site / f"{name}.html").stat().st_size < MAX_PAGE_BYTES
+
+
+def test_the_entrance_leads_to_the_first_page(site):
+    assert "chapters/start-here.html" in (site / "index.html").read_text()
+
+
+def test_the_ledger_holds_every_claim_with_its_verdict_and_files(site):
+    page = BeautifulSoup((site / "chapters/claims.html").read_text(encoding="utf-8"), "html.parser")
+    for claim in claims.ledger():
+        card = page.find(id=f"claim-{claim.id}".replace(".", "-").lower())
+        assert card.select_one(".verdict").get_text() == claim.verdict
+        text = card.get_text().replace("’", "'")       # the page has typographic quotation marks
+        assert claim.statement in text and claim.found.split(" (")[0] in text
+        files = [link["href"] for link in card.select("a.download")]
+        has_data = bool(claim.data) and runner.load(claim.data).file.exists()
+        assert len(files) == bool(claim.measure) + has_data
+        assert all((site / "chapters" / file).exists() for file in files)

@@ -1,0 +1,174 @@
+"""The ledger of claims: no claim without a verdict, no verdict without a recomputation."""
+
+import re
+import textwrap
+import tomllib
+
+import pytest
+from conftest import ROOT
+
+from figures import __main__ as command_line
+from figures.experiments import claims, runner, significance, tables
+
+LEDGER = claims.ledger()
+
+
+@pytest.mark.parametrize("claim", LEDGER, ids=lambda claim: claim.id)
+def test_claim_is_measured_again(claim):
+    now = claims.measured(claim)
+    assert claims.agree(now, (claim.ours, claim.interval, claim.verdict)), (
+        f"claims.toml says {claim.found}, {claim.verdict}; now it is {now}: run `python -m figures claims --update`")
+    assert claim.verdict in claims.VERDICTS
+
+
+def test_the_ledger_is_large():
+    assert len(LEDGER) >= 40
+    assert sum(claim.verdict in claims.VERDICTS[:3] for claim in LEDGER) >= 40
+
+
+@pytest.mark.parametrize("claim", LEDGER, ids=lambda claim: claim.id)
+def test_claim_says_what_a_reader_needs(claim):
+    assert f"{{{claim.paper}," in (ROOT / "references.bib").read_text()
+    assert claim.statement.endswith(".") and claim.source and claim.claimed
+    if claim.measure:
+        assert claim.function.__doc__, "the page shows what the function measures"
+    if claim.partly:
+        assert claim.partly[0] <= claim.reproduced[0] <= claim.reproduced[1] <= claim.partly[1]
+
+
+def finished(claim):
+    return not (claim.data and tables.missing_runs(runner.load(claim.data)))
+
+
+FAILED = [claim for claim in LEDGER if claim.verdict in ("partly", "not reproduced") and finished(claim)]
+
+
+@pytest.mark.parametrize("claim", FAILED, ids=lambda claim: claim.id)
+def test_what_did_not_reproduce_says_why(claim):
+    assert claim.why
+
+
+# The machinery --------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize(("value", "expected"), [(57.0, "reproduced"), (77.0, "reproduced"), (77.1, "partly"), (50, "partly"),
+                                                 (49.9, "not reproduced")])
+def test_verdict(value, expected):
+    assert claims.verdict(value, [57.0, 77.0], [50.0, 100.0]) == expected
+
+
+def test_verdict_without_a_range_for_partly():
+    assert claims.verdict(1.1, [0, 1], ()) == "not reproduced"
+
+
+CLAIM = """\
+    # The beginning.
+
+    [[claim]]
+    id = "one"
+    paper = "bui2017"
+    source = "figure 1"
+    statement = "It is five."
+    claimed = "5"
+    measure = "significance.holm"
+    arguments = { p_values = [0.5] }
+    reproduced = [4.0, 6.0]
+"""
+
+
+@pytest.fixture
+def file(tmp_path, monkeypatch):
+    """A ledger of one claim whose measurement the test decides."""
+    path = tmp_path / "claims.toml"
+    path.write_text(textwrap.dedent(CLAIM))
+    monkeypatch.setattr(significance, "holm", lambda p_values: 5.123456789)
+    return path
+
+
+def test_update_writes_what_came_out_and_keeps_the_rest(file, monkeypatch):
+    before = file.read_text()
+    assert claims.update(file) == ["one"]
+    assert file.read_text() == before + 'ours = 5.12346\nverdict = "reproduced"\n'
+    assert claims.update(file) == []
+    monkeypatch.setattr(significance, "holm", lambda p_values: significance.Estimate(7.0, 6.5, 7.5))
+    assert claims.update(file) == ["one"]
+    assert file.read_text() == before + 'ours = 7.0\ninterval = [6.5, 7.5]\nverdict = "not reproduced"\n'
+    (claim,) = claims.ledger(file)
+    assert claim.found == "7 (95 % interval 6.5 to 7.5)"
+
+
+def test_rounding_is_no_change_but_anything_more_is():
+    result = (5.0, (4.0, 6.0), "reproduced")
+    assert claims.agree(result, (5.00001, (4.0, 6.0), "reproduced"))
+    assert not claims.agree(result, (5.01, (4.0, 6.0), "reproduced"))
+    assert not claims.agree(result, (5.0, (4.0, 6.1), "reproduced"))
+    assert not claims.agree(result, (5.0, (), "reproduced"))
+    assert not claims.agree(result, (5.0, (4.0, 6.0), "partly"))
+    assert not claims.agree((None, (), "open"), (5.0, (), "open"))
+
+
+@pytest.mark.parametrize(("change", "message"), [
+    (("reproduced = [4.0, 6.0]\n", ""), r"claim one needs reproduced = \[low, high\]"),
+    (("reproduced =", "reproduces ="), "unexpected keyword argument 'reproduces'"),
+    (('measure = "significance.holm"\n', ""), "claim one must have one of: measure, open, untestable"),
+    (('measure = "significance.holm"\n', 'measure = "significance.holm"\nopen = "later"\n'), "must have one of"),
+])
+def test_wrong_ledgers(file, change, message):
+    file.write_text(file.read_text().replace(*change))
+    with pytest.raises(ValueError, match=message):
+        claims.ledger(file)
+
+
+def test_two_claims_of_one_name(file):
+    file.write_text(file.read_text() + "\n" + file.read_text())
+    with pytest.raises(ValueError, match="more than one claim is called one"):
+        claims.ledger(file)
+
+
+def test_a_number_that_is_none_is_an_error(file, monkeypatch):
+    monkeypatch.setattr(significance, "holm", lambda p_values: float("nan"))
+    with pytest.raises(ValueError, match=r"claim one: significance.holm returned nan"):
+        claims.update(file)
+
+
+def test_the_file_is_toml_that_others_can_read():
+    tables = tomllib.loads(claims.FILE.read_text(encoding="utf-8"))["claim"]
+    assert [table["id"] for table in tables] == [claim.id for claim in LEDGER]
+
+
+def test_command(capsys):
+    assert command_line.main(["claims", "--verdict", "reproduced", "--paper", "bui2017"]) == 0
+    shown = capsys.readouterr().out
+    wanted = [claim.id for claim in LEDGER if claim.paper == "bui2017" and claim.verdict == "reproduced"]
+    assert [line.split()[1].rstrip(":") for line in shown.split("\n") if line.startswith("reproduced")] == wanted
+
+
+def test_numbers_that_reasons_give_are_those_of_the_results():
+    """What a `why` says of another rule or another comparison, computed as the measures are."""
+    from figures.experiments.bui2017 import classification_claims, regression_claims, uci_classification
+    from figures.experiments.salimbeni2018 import ranks
+    from figures.experiments.villacampa2017 import claims as villacampa_claims
+
+    why = {claim.id: claim.why for claim in claims.ledger()}
+    for claim in claims.ledger():
+        if claim.measure == "regression_claims.wins" and "pool of our runs, our first rule," in claim.why:
+            wide = regression_claims.losses(claim.arguments["metric"])
+            pooled = 100 * (wide[claim.arguments["first"]] < wide[claim.arguments["second"]]).mean()
+            assert re.search(rf"\b{pooled:.0f} %", claim.why), claim.id
+    for alpha in (0.8, 1.0):
+        mean = regression_claims.toy_overestimation(alpha).mean()
+        left = 100 * mean.iloc[-1] / mean[list(regression_claims.INTERMEDIATE)].max()
+        assert f"over all 30 sets, which is what the paper shows, {left:.0f} % is left" in why[f"bui-fig3-end-{alpha:g}"]
+    tied = {data: uci_classification.share(wide, 0.5, 0.0) for data, wide in classification_claims.by_set("nll")}
+    assert f"wins {tied['pima'].value:.0f} and {tied['sonar'].value:.0f} % of the runs" in why["bui-fig24-nll"]
+    assert tied["pima"].low == tied["sonar"].low == 50
+    cells = ranks.ours("classification", "error")
+    rank, apart = ranks.ranks(cells, "error"), significance.critical_difference(*reversed(cells.shape))
+    named = [f"{rank[method]:.2f} for {method}" for method in ("OrthNat", "Orth", "Decoupled")]
+    assert f"{named[0]}, {named[1]} and {named[2]}" in why["sal-tab2-ranks"]
+    assert f"if they lie {apart:.2f} apart" in why["sal-tab2-ranks"]
+    likely = ranks.ranks(ranks.ours("classification", "log_likelihood"), "log_likelihood")
+    assert (likely < likely["OrthNat"]).sum() == 2 and (likely == likely["OrthNat"]).sum() == 2
+    nearer = {other: 100 * (1 - villacampa_claims.places_at_boundaries(other=other)) for other in ("ep", "gfitc", "sep")}
+    ep, gfitc, sep = nearer.values()
+    said = f"EP's by {ep:.0f} % and GFITC's by {gfitc:.0f} %, and farther than SEP's by {-sep:.0f} %"
+    assert said in why["vil-fig3-boundary"]

@@ -1,0 +1,443 @@
+"""The runner of studies: nothing finished is lost, nothing is computed twice."""
+
+import contextlib
+import importlib
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+import threadpoolctl
+from joblib.externals.loky import get_reusable_executor
+
+from figures import __main__ as command_line
+from figures.experiments import executors, runner, tables
+
+STUDY = '''
+"""A study for the tests."""
+import os, time, pathlib
+from threadpoolctl import threadpool_info
+import numpy
+
+OUTPUTS = ("product", "threads")
+DELAY = float(os.environ.get("STUDY_DELAY", "0"))
+CALLS = os.environ.get("STUDY_CALLS")
+
+def grid():
+    return [{"name": name, "split": split, "alpha": alpha}
+            for split in range(3) for name in ("a", "b, c") for alpha in (0.1, 1 / 3)]
+
+def compute(name, split, alpha):
+    time.sleep(DELAY)
+    if CALLS:
+        with open(CALLS, "a") as stream:
+            stream.write("x")
+    if os.environ.get("STUDY_FAILS") and split == 1:
+        raise RuntimeError("first line\\nsecond, line")
+    threads = max((pool["num_threads"] for pool in threadpool_info()), default=1)
+    return {"product": numpy.float64(split * alpha), "threads": threads}
+'''
+
+
+@pytest.fixture
+def study(tmp_path, monkeypatch):
+    """A study of twelve runs in a folder of its own, importable by worker processes too."""
+    name = f"study_{tmp_path.name.replace('-', '_')}"
+    (tmp_path / f"{name}.py").write_text(STUDY)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
+    monkeypatch.setenv("STUDY_CALLS", str(tmp_path / "calls"))
+    module = __import__(name)
+    yield runner.Study(module.__name__, module, tmp_path / "results")
+    del sys.modules[name]
+
+
+@pytest.fixture
+def fresh_workers():
+    """joblib keeps its worker processes, which know only the folders and the settings of when they were started."""
+    get_reusable_executor().shutdown(wait=True)
+    yield
+    get_reusable_executor().shutdown(wait=True)
+
+
+def here(function, items):
+    """Runs in this process, the last first: an executor may take any order."""
+    return (function(item) for item in reversed(list(items)))
+
+
+def calls(study):
+    file = study.folder.parent / "calls"
+    return len(file.read_text()) if file.exists() else 0
+
+
+def values(study):
+    """The file without what differs between two machines or days."""
+    return [{name: text for name, text in row.items() if name not in ("seconds", "versions")}
+            for row in runner.read_rows(study)]
+
+
+def test_rows_hold_inputs_outputs_and_how_they_came_about(study):
+    assert runner.run(study, execute=here) == (12, 0)
+    rows = runner.read_rows(study)
+    assert list(rows[0]) == ["name", "split", "alpha", "product", "threads", "seconds", "error", "versions"]
+    assert [runner.key(inputs) for inputs in study.runs()] == [(r["name"], r["split"], r["alpha"]) for r in rows]
+    for row in rows:
+        assert float(row["product"]) == int(row["split"]) * float(row["alpha"])      # every digit is kept
+        assert float(row["seconds"]) >= 0
+        assert f"numpy {np.__version__}" in row["versions"] and "pepcore" in row["versions"]
+
+
+def test_parallel_equals_serial(study, fresh_workers, tmp_path):
+    runner.run(study, execute=here)
+    parallel = runner.Study(study.id, study.module, tmp_path / "parallel")
+    runner.run(parallel, jobs=2)
+    assert values(parallel) == values(study)
+
+
+def test_one_blas_thread_per_run(study):
+    with threadpoolctl.threadpool_limits(2):
+        runner.run(study, execute=here)
+    assert {row["threads"] for row in runner.read_rows(study)} == {"1"}
+
+
+def test_finished_runs_are_not_computed_again(study):
+    runner.run(study, splits=1, execute=here)
+    assert calls(study) == 4
+    assert runner.run(study, execute=here) == (8, 0)
+    assert calls(study) == 12
+    assert runner.run(study, execute=here) == (0, 0)
+    assert calls(study) == 12
+
+
+def test_a_row_is_on_the_disk_as_soon_as_it_is_finished(study):
+    seen = []
+
+    def watch(function, items):
+        for item in items:
+            yield function(item)
+            seen.append(len(runner.read_rows(study)))
+
+    runner.run(study, execute=watch)
+    assert seen == list(range(1, 13))
+
+
+def test_an_interrupt_keeps_what_is_finished(study):
+    def interrupted(function, items):
+        for _, item in zip(range(5), items):
+            yield function(item)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        runner.run(study, execute=interrupted)
+    assert len(runner.read_rows(study)) == 5
+    assert runner.run(study, execute=here) == (7, 0)
+
+
+def test_ctrl_c_ends_a_run_that_takes_it_for_the_wish_to_stop_there(study, monkeypatch):
+    whole = study.module.compute
+
+    def stopped(**inputs):
+        with contextlib.suppress(KeyboardInterrupt):    # as the learners of pepcore do
+            signal.raise_signal(signal.SIGINT)
+        return whole(**inputs)
+
+    monkeypatch.setattr(study.module, "compute", stopped)
+    handler = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        runner.run(study, execute=here)
+    assert runner.read_rows(study) == []
+    assert signal.getsignal(signal.SIGINT) is handler
+
+
+def test_killed_in_mid_run(study, tmp_path):
+    """kill -9, with two workers, then resume: the table of an undisturbed run, and no finished run computed twice."""
+    whole = runner.Study(study.id, study.module, tmp_path / "whole")
+    runner.run(whole, execute=here)
+    (tmp_path / "calls").unlink()
+
+    script = textwrap.dedent(f"""
+        import pathlib, {study.module.__name__} as module
+        from figures.experiments import runner
+        runner.run(runner.Study({study.id!r}, module, pathlib.Path({str(study.folder)!r})), jobs=2)
+    """)
+    process = subprocess.Popen([sys.executable, "-c", script], start_new_session=True,
+                               env={**os.environ, "STUDY_DELAY": "0.3", "PEPCORE_PROGRESS": "0"})
+    deadline = time.monotonic() + 120
+    while len(runner.read_rows(study)) < 3:
+        assert process.poll() is None, "the study ended before it could be killed"
+        assert time.monotonic() < deadline, "no row in two minutes"
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+    survived = len(runner.read_rows(study))
+    assert 3 <= survived < 12
+    (tmp_path / "calls").unlink()
+    assert runner.run(study, execute=here) == (12 - survived, 0)
+    assert calls(study) == 12 - survived
+    assert values(study) == values(whole)
+
+
+COUNTING = '''
+"""Many short runs."""
+import os, time
+
+OUTPUTS = ("root",)
+
+def grid():
+    return [{"number": number} for number in range(150)]
+
+def compute(number):
+    with open(os.environ["STUDY_CALLS"], "a") as stream:
+        stream.write("x")
+    time.sleep(float(os.environ.get("STUDY_DELAY", "0")))
+    return {"root": number ** 0.5}
+'''
+
+
+def test_killed_twenty_times_at_random_moments(tmp_path, monkeypatch):
+    (tmp_path / "counting_study.py").write_text(COUNTING)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("STUDY_CALLS", str(tmp_path / "calls"))
+    module = importlib.import_module("counting_study")
+    whole = runner.Study(module.__name__, module, tmp_path / "whole")
+    study = runner.Study(module.__name__, module, tmp_path / "results")
+    runner.run(whole, execute=in_order)
+    (tmp_path / "calls").unlink()
+    rng, kills, progress = np.random.default_rng(0), 0, []
+    monkeypatch.setenv("STUDY_DELAY", "0.04")
+    for attempt in range(20):
+        before, child = calls(study), os.fork()
+        if child == 0:
+            runner.run(study, execute=in_order)
+            os._exit(0)
+        while attempt % 2 and calls(study) == before:       # every other time wait until it computes
+            time.sleep(0.001)
+        time.sleep(rng.uniform(0, 0.12))
+        os.kill(child, signal.SIGKILL)
+        kills += os.WIFSIGNALED(os.waitpid(child, 0)[1])
+        progress.append(len(runner.read_rows(study)))
+    assert kills == 20, "the study was finished before it could be killed so often"
+    assert progress == sorted(progress) and 0 < progress[-1] < 150
+    monkeypatch.delenv("STUDY_DELAY")
+    runner.run(study, execute=in_order)
+    assert calls(study) <= 150 + 20         # a kill costs at most the run that was under way
+    assert values(study) == values(whole)
+
+
+def in_order(function, items):
+    return map(function, items)
+
+
+def test_a_line_that_was_cut_off_is_computed_again(study):
+    runner.run(study, execute=here)
+    expected = values(study)
+    text = study.file.read_text()
+    study.file.write_text(text[:-25])       # the last line lacks its end
+    assert len(runner.read_rows(study)) == 11
+    assert runner.run(study, execute=here) == (1, 0)
+    assert values(study) == expected
+
+
+def test_failures_are_rows(study, monkeypatch):
+    monkeypatch.setenv("STUDY_FAILS", "1")
+    assert runner.run(study, execute=here) == (12, 4)
+    failed = [row for row in runner.read_rows(study) if row["error"]]
+    assert {row["split"] for row in failed} == {"1"}
+    assert failed[0]["error"].startswith("RuntimeError: first line second, line (study_")
+    assert failed[0]["product"] == ""
+    assert runner.run(study, execute=here) == (0, 0)        # not again unless asked
+    monkeypatch.delenv("STUDY_FAILS")
+    assert runner.run(study, retry=True, execute=here) == (4, 0)
+    assert not any(row["error"] for row in runner.read_rows(study))
+
+
+def test_failed_runs_that_are_not_asked_for_keep_their_rows(study, monkeypatch):
+    monkeypatch.setattr(study.module, "OUTPUTS", ("product",))
+    assert runner.run(study, execute=here) == (12, 12)
+    assert runner.run(study, splits=1, retry=True, execute=here) == (4, 4)
+    assert len(runner.read_rows(study)) == 12
+
+
+def test_wrong_outputs_are_a_failure(study, monkeypatch):
+    monkeypatch.setattr(study.module, "OUTPUTS", ("product",))
+    assert runner.run(study, execute=here) == (12, 12)
+    assert "OUTPUTS are ['product']" in runner.read_rows(study)[0]["error"]
+
+
+def test_prepare_stops_a_study_before_it_starts(study, monkeypatch):
+    def prepare():
+        raise FileNotFoundError("the data")
+
+    monkeypatch.setattr(study.module, "prepare", prepare, raising=False)
+    with pytest.raises(FileNotFoundError, match="the data"):
+        runner.run(study, execute=here)
+    assert not study.file.exists()
+
+
+def test_a_file_with_other_columns_is_left_alone(study):
+    study.folder.mkdir()
+    study.file.write_text("other,columns\n1,2\n")
+    with pytest.raises(ValueError, match="has the columns other, columns, but the study now writes name, split"):
+        runner.run(study, execute=here)
+    assert study.file.read_text() == "other,columns\n1,2\n"
+
+
+@pytest.mark.parametrize(("grid", "message"), [
+    ([], "is empty"),
+    ([{"a": 1}, {"a": 1}], "same inputs more than once"),
+    ([{"a": 1}, {"b": 1}], "the same inputs, in the same order"),
+])
+def test_wrong_grids(study, monkeypatch, grid, message):
+    monkeypatch.setattr(study.module, "grid", lambda: grid)
+    with pytest.raises(ValueError, match=message):
+        runner.run(study, execute=here)
+
+
+def test_outputs_that_are_called_like_another_column(study, monkeypatch):
+    monkeypatch.setattr(study.module, "OUTPUTS", ("product", "error"))
+    with pytest.raises(ValueError, match=r"two columns would have one name: name, split, alpha, product, error, seconds, error"):
+        runner.run(study, execute=here)
+
+
+def test_splits_of_a_study_without_splits(study, monkeypatch):
+    monkeypatch.setattr(study.module, "grid", lambda: [{"alpha": 0.5}])
+    with pytest.raises(ValueError, match="has no splits"):
+        study.runs(splits=2)
+
+
+def test_no_run_is_started_after_the_budget(study, monkeypatch):
+    """By a clock that each run puts on by 0.1 s: neither the disk nor a busy machine takes part."""
+    clock = [0.0]
+    monkeypatch.setattr(runner, "time", SimpleNamespace(monotonic=lambda: clock[0], perf_counter=time.perf_counter))
+
+    def ticking(function, items):
+        for item in items:
+            yield function(item)
+            clock[0] += 0.1
+
+    assert runner.run(study, budget_minutes=0.25 / 60, execute=ticking) == (3, 0)       # begun at 0, 0.1 and 0.2 s
+    assert [row["split"] for row in values(study)] == ["0"] * 3       # the beginning of the grid
+    assert runner.run(study, execute=here) == (9, 0)
+
+
+def test_parallel_processes_keep_to_the_budget(study, fresh_workers, monkeypatch):
+    monkeypatch.setenv("STUDY_DELAY", "1.5")
+    computed, _ = runner.run(study, jobs=2, budget_minutes=1 / 60)
+    assert 1 <= computed <= 2
+
+
+def test_two_runners_on_one_study(study):
+    def second(function, items):
+        with pytest.raises(ValueError, match=f"is being run by process {os.getpid()} on .* since 20"):
+            runner.run(study, execute=here)
+        assert f"process {os.getpid()}" in tables.owner_of(study)
+        return here(function, items)
+
+    assert runner.run(study, execute=second) == (12, 0)
+    assert tables.owner_of(study) == ""
+
+
+def test_the_lock_of_a_killed_runner_stops_nobody(study):
+    child = os.fork()
+    if child == 0:
+        runner.run(study, execute=lambda function, items: os.kill(os.getpid(), signal.SIGKILL))
+    os.waitpid(child, 0)
+    assert study.file.with_suffix(".owner").exists()        # it could not tidy up
+    assert tables.owner_of(study) == ""
+    assert runner.run(study, execute=here) == (12, 0)
+
+
+def test_a_killed_worker_process_is_reported(fresh_workers):
+    def killed(inputs):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    with pytest.raises(RuntimeError, match="worker process was killed"):
+        list(executors.on_this_machine(2)(killed, [1, 2, 3]))
+
+
+# The command line -----------------------------------------------------------------------------------------------
+
+@pytest.fixture
+def listed(study, monkeypatch):
+    monkeypatch.setattr(runner, "studies", lambda: [study.id])
+    monkeypatch.setattr(runner, "load", lambda study_id: study)
+    return study
+
+
+def test_commands(listed, capsys):
+    assert command_line.main(["run", listed.id, "--jobs", "1", "--splits", "2"]) == 0
+    assert "computed 8 runs, 0 of them failed; 8 of 12 runs done" in capsys.readouterr().out
+    assert command_line.main(["list"]) == 0
+    assert " ".join(capsys.readouterr().out.split()) == f"{listed.id} 8 of 12 runs done A study for the tests."
+    assert command_line.main(["status", listed.id]) == 0
+    assert "8 of 12 runs done" in capsys.readouterr().out
+
+
+def test_failed_runs_are_shown_and_make_the_command_fail(listed, capsys, monkeypatch):
+    monkeypatch.setenv("STUDY_FAILS", "1")
+    monkeypatch.setattr(executors, "on_this_machine", lambda jobs: here)
+    assert command_line.main(["run", listed.id]) == 1
+    assert command_line.main(["status", listed.id]) == 0
+    assert "failed: name = a, split = 1, alpha = 0.1: RuntimeError: first line" in capsys.readouterr().out
+
+
+def test_status_says_what_is_missing_and_why(listed, capsys, monkeypatch):
+    runner.run(listed, splits=2, execute=here)
+    command_line.main(["status", listed.id])
+    assert "missing, by name: a: 2, b, c: 2\nwhy: nobody has said" in capsys.readouterr().out
+    monkeypatch.setattr(listed.module, "UNFINISHED", "it takes days", raising=False)
+    command_line.main(["status", listed.id])
+    assert "why: it takes days" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("options", [["--jobs", "0"], ["--splits", "-1"], ["--budget-minutes", "0"],
+                                     ["--budget-minutes", "nan"], ["--jobs", "2", "--scheduler", "tcp://here:1"]])
+def test_wrong_options(listed, capsys, options):
+    with pytest.raises(SystemExit):
+        command_line.main(["run", listed.id, *options])
+    assert "must be" in (message := capsys.readouterr().err) or "not allowed with" in message
+
+
+def test_draw(listed, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert command_line.main(["draw", listed.id]) == 2
+    assert "has no figures of its own" in capsys.readouterr().err
+
+    def line(fig, results):
+        fig.add_subplot().plot(results["product"].astype(float))
+
+    monkeypatch.setattr(listed.module, "FIGURES", {"a": (line, (4, 3)), "b": (line, (3, 3))}, raising=False)
+    assert command_line.main(["draw", listed.id]) == 2
+    assert "has no results yet" in capsys.readouterr().err
+    runner.run(listed, execute=here)
+    monkeypatch.setattr(runner, "results", lambda _: pd.DataFrame(runner.read_rows(listed)))
+    for _ in range(2):      # what no one named may be replaced
+        assert command_line.main(["draw", listed.id]) == 0
+        assert capsys.readouterr().out.split() == [f"_build/figures/{listed.id}-{name}.png" for name in "ab"]
+    assert command_line.main(["draw", listed.id, "--figure", "b", "--output", "mine.svg"]) == 0
+    assert (tmp_path / "mine.svg").read_text().startswith("<?xml")
+    assert command_line.main(["draw", listed.id, "--figure", "b", "--output", "mine.svg"]) == 2
+    assert "there already: mine.svg" in capsys.readouterr().err
+    assert command_line.main(["draw", listed.id, "--figure", "c"]) == 2
+    assert "choose one of: a, b" in capsys.readouterr().err
+    assert command_line.main(["draw", listed.id, "--output", "x.txt"]) == 2
+    assert "must end in one of .png" in capsys.readouterr().err
+
+
+def test_unknown_study(capsys):
+    assert command_line.main(["run", "no_such_study"]) == 2
+    assert "there is no study 'no_such_study'; choose one of" in capsys.readouterr().err
+
+
+def test_every_study_of_the_book_can_be_loaded():
+    assert runner.studies(), "no study was found"
+    for study_id in runner.studies():
+        study = runner.load(study_id)
+        assert study.title and study.columns

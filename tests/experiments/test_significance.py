@@ -1,0 +1,111 @@
+"""Tests and intervals against simulation, hand calculation and published tables."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from figures.experiments import significance
+
+
+def table(losses, splits=20, sizes=(5, 10)):
+    """A table of two methods on two data sets whose losses differ by `losses(rng)`."""
+    rng = np.random.default_rng(1)
+    index = pd.MultiIndex.from_product([("a", "b"), range(splits), sizes], names=["data", "split", "M"])
+    return pd.DataFrame({0.0: np.zeros(len(index)), 1.0: losses(rng, len(index))}, index=index)
+
+
+def test_win_percentage_of_a_clear_case():
+    assert significance.win_percentage(table(lambda rng, n: np.ones(n)), 0.0, 1.0) == (100, 100, 100)
+    assert significance.win_percentage(table(lambda rng, n: np.zeros(n)), 0.0, 1.0) == (50, 50, 50)
+
+
+def test_interval_is_that_of_the_binomial_when_splits_are_independent():
+    wide = table(lambda rng, n: rng.choice([-1.0, 1.0], n), splits=400, sizes=(5,))
+    value, low, high = significance.win_percentage(wide, 0.0, 1.0)
+    half = 1.96 * np.sqrt(value * (100 - value) / len(wide))
+    assert (high - low) / 2 == pytest.approx(half, rel=0.1)
+    assert (high + low) / 2 == pytest.approx(value, abs=0.2 * half)
+
+
+def test_interval_is_wider_when_all_sizes_of_a_split_agree():
+    wide = table(lambda rng, n: np.repeat(rng.choice([-1.0, 1.0], n // 8), 8), splits=100, sizes=range(8))
+    value, low, high = significance.win_percentage(wide, 0.0, 1.0)
+    naive = 1.96 * np.sqrt(value * (100 - value) / len(wide))
+    assert (high - low) / 2 > 2 * naive
+
+
+def test_interval_of_a_mean_is_the_usual_one():
+    values = pd.Series(np.random.default_rng(2).normal(3, 2, size=400))
+    value, low, high = significance.of_means([values])
+    assert value == values.mean()
+    np.testing.assert_allclose([low, high], value + 1.96 * values.sem() * np.array([-1, 1]), atol=0.02)
+
+
+def test_interval_of_a_ratio_draws_both_means_together():
+    """Two columns that are proportional have a ratio without any spread."""
+    values = pd.Series(np.random.default_rng(2).uniform(1, 2, size=30))
+    assert significance.of_means([3 * values, values], np.divide) == pytest.approx((3, 3, 3))
+
+
+def test_splits_are_drawn_within_their_data_set():
+    """So a difference between sets adds nothing to the interval."""
+    index = pd.MultiIndex.from_product([("a", "b"), range(20)], names=["data", "split"])
+    values = pd.Series(np.repeat([0.0, 100.0], 20), index=index)
+    assert significance.of_means([values]) == (50, 50, 50)
+
+
+def test_each_data_set_has_one_vote_however_many_splits_and_sizes_it_has():
+    index = [("a", split, M) for split in range(20) for M in (5, 10, 20)] + [("b", split, 5) for split in range(5)]
+    index = pd.MultiIndex.from_tuples(index, names=["data", "split", "M"])
+    wide = pd.DataFrame({0.0: np.ones(65), 1.0: np.where(index.get_level_values("data") == "a", 2.0, 0.5)}, index=index)
+    assert significance.win_percentage(wide, 0.0, 1.0) == pytest.approx((50, 50, 50))
+    assert significance.average_ranks(wide)[0.0] == pytest.approx((1.5, 1.5, 1.5))
+
+
+def test_average_ranks():
+    ranks = significance.average_ranks(table(lambda rng, n: np.where(np.arange(n) % 4 == 0, -1.0, 1.0)))
+    assert ranks[0.0].value == 1.25 and ranks[1.0].value == 1.75
+    assert ranks[0.0].low <= 1.25 <= ranks[0.0].high
+
+
+def test_wilcoxon():
+    rng = np.random.default_rng(0)
+    first, shift = rng.normal(size=20), rng.uniform(0.1, 1, size=20)
+    assert significance.wilcoxon(first, first + shift) == pytest.approx(2 / 2**20)       # all signs equal, exactly
+    assert significance.wilcoxon(first, first) == 1
+
+
+def test_corrected_t_test_is_the_usual_one_without_overlap_and_milder_with_it():
+    rng = np.random.default_rng(0)
+    first, second = rng.normal(size=20), rng.normal(0.5, 1, size=20)
+    usual = stats.ttest_rel(first, second).pvalue
+    assert significance.corrected_t_test(first, second, test_fraction=0) == pytest.approx(usual)
+    t = stats.ttest_rel(first, second).statistic / np.sqrt(1 + 20 / 9)
+    assert significance.corrected_t_test(first, second, test_fraction=0.1) == pytest.approx(2 * stats.t.sf(abs(t), 19))
+    assert significance.corrected_t_test(first, first, 0.1) == 1
+
+
+def test_holm():
+    assert significance.holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert significance.holm([0.5, 0.9]) == pytest.approx([1, 1])
+
+
+@pytest.mark.parametrize(("methods", "q"), [(2, 1.960), (5, 2.728), (8, 3.031), (10, 3.164)])
+def test_critical_difference_against_the_published_table(methods, q):
+    """Demsar (2006), table 5, two-tailed Nemenyi test at 5 %."""
+    expected = q * np.sqrt(methods * (methods + 1) / (6 * 14))
+    assert significance.critical_difference(methods, 14) == pytest.approx(expected, abs=2e-3)
+
+
+def test_intervals_of_ranks_are_those_of_wins():
+    """Of two methods without ties the rank is two less the share of wins, and the same splits are drawn for both."""
+    wide = table(lambda rng, n: rng.normal(0.2, 1, n))
+    ranks, wins = significance.average_ranks(wide), significance.win_percentage(wide, 0.0, 1.0)
+    assert wins.high - wins.low > 10
+    assert ranks[0.0] == pytest.approx((2 - wins.value / 100, 2 - wins.high / 100, 2 - wins.low / 100), abs=1e-12)
+    assert ranks[1.0] == pytest.approx((1 + wins.value / 100, 1 + wins.low / 100, 1 + wins.high / 100), abs=1e-12)
+
+
+def test_a_difference_that_never_varies_is_certain():
+    assert significance.corrected_t_test(np.ones(5), np.zeros(5), 0.1) == 0.0

@@ -1,0 +1,390 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.linalg import LinAlgError
+
+from pepcore import exact, power_ep, training
+from pepcore.kernels import Matern52, SquaredExponential
+from pepcore.likelihoods import Probit, StudentT
+from pepcore.training import lbfgs
+from pepcore.training.coordinates import Coordinates, open_box
+
+
+def data(seed=0, N=120):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-3, 3, size=(N, 2)) * [1.0, 100.0]
+    return X, np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=N)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
+def test_fit_ends_where_the_gradient_vanishes(alpha):
+    X, y = data()
+    model = training.fit(
+        SquaredExponential(1.0, 1.0), X / [1.0, 100.0], y, M=8, alpha=alpha, max_evaluations=3000, tolerance=1e-13
+    )
+    assert model.converged
+    gradient = model.fit.gradient
+    assert abs(gradient["variance"] * model.kernel.variance) < 1e-2
+    assert abs(gradient["noise"] * model.noise) < 1e-2
+    assert np.abs(gradient["Z"]).max() < 5e-2
+
+
+def test_fit_finds_the_noise_and_the_irrelevant_input():
+    X, y = data(N=200)
+    model = training.fit(None, X, y, M=20, alpha=0.5)
+    assert 0.005 < model.noise < 0.02  # 0.1² was put in
+    assert model.kernel.lengthscales[1] / 100 > 5 * model.kernel.lengthscales[0]
+
+
+def test_fit_improves_the_evidence_and_reports_every_evaluation():
+    X, y = data()
+    model = training.fit(None, X, y, M=10, max_evaluations=40)
+    assert len(model.history) == model.evaluations >= 10
+    assert model.fit.log_evidence == pytest.approx(model.history.max(), rel=1e-9)
+    assert model.fit.log_evidence > model.history[0] + 10
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+def test_a_classifier_is_learnt_by_the_same_function(alpha):
+    X, f = data(N=80)
+    labels = np.where(f > 0, 1.0, -1.0)
+    options = {"method": power_ep.infer, "likelihood": Probit(), "alpha": alpha, "M": 8, "max_evaluations": 25}
+    model = training.fit(None, X, labels, **options)
+    assert model.fit.converged
+    assert model.noise is None
+    assert model.fit.log_evidence > model.history[0] + 1
+    assert np.mean(labels * model.predict(X)[0] > 0) > 0.9
+
+
+def test_units_of_the_inputs_do_not_matter():
+    X, y = data()
+    one = training.fit(None, X, y, M=8, max_evaluations=30)
+    other = training.fit(None, X * [1e4, 1e-3], y, M=8, max_evaluations=30)
+    assert other.fit.log_evidence == pytest.approx(one.fit.log_evidence, rel=1e-4)
+
+
+def test_only_what_is_asked_for_is_learnt():
+    X, y = data()
+    Z = X[:7].copy()
+    model = training.fit(Matern52(1.0, [1.0, 50.0]), X, y, Z=Z, noise=0.3, optimise=("kernel",), max_evaluations=20)
+    np.testing.assert_array_equal(model.Z, Z)
+    assert model.noise == 0.3
+    assert model.kernel.variance != 1.0
+
+
+def test_the_same_seed_gives_the_same_model():
+    X, y = data()
+    one, two = (training.fit(None, X, y, M=8, Z="subset", max_evaluations=20, seed=3) for _ in range(2))
+    np.testing.assert_array_equal(one.Z, two.Z)
+
+
+def interrupting(after):
+    calls = 0
+
+    def method(kernel, Z, X, y, noise, alpha):
+        nonlocal calls
+        calls += 1
+        if calls == after:
+            raise KeyboardInterrupt
+        return power_ep.regression(kernel, Z, X, y, noise, alpha)
+
+    return method
+
+
+def test_an_interrupt_keeps_the_best_so_far():
+    X, y = data()
+    model = training.fit(None, X, y, M=8, method=interrupting(after=12), restarts=3)
+    assert model.evaluations == 11
+    assert "interrupted" in model.message
+    assert not model.converged
+    assert model.fit.log_evidence == pytest.approx(model.history.max(), rel=1e-9)
+
+
+@pytest.mark.parametrize(("owner", "name", "after"), [
+    (SquaredExponential, "with_parameters", 8),  # on the way from the optimiser's vector to a kernel
+    (lbfgs._Search, "_objective", 8),  # in SciPy
+    (lbfgs, "choose_pseudo_inputs", 2),  # between two starts
+])  # fmt: skip
+def test_an_interrupt_outside_of_inference_keeps_the_best_so_far(monkeypatch, owner, name, after):
+    original, calls = getattr(owner, name), []
+
+    def interrupted(*args, **options):
+        calls.append(name)
+        if len(calls) == after:
+            raise KeyboardInterrupt
+        return original(*args, **options)
+
+    monkeypatch.setattr(owner, name, interrupted)
+    X, y = data()
+    model = training.fit(None, X, y, M=8, restarts=3, max_evaluations=20)
+    assert len(calls) == after
+    assert "interrupted" in model.message
+    assert model.fit.log_evidence == pytest.approx(model.history.max(), rel=1e-9)
+
+
+def test_an_interrupt_before_anything_was_found_is_passed_on():
+    X, y = data()
+    with pytest.raises(KeyboardInterrupt):
+        training.fit(None, X, y, M=8, method=interrupting(after=1))
+
+
+def test_kmeans_centres_lie_among_the_data_and_differ():
+    X, _ = data(N=500)
+    Z = training.choose_pseudo_inputs(X, 30)
+    assert Z.shape == (30, 2)
+    assert len(np.unique(Z, axis=0)) == 30
+    assert np.all((Z - X.min(axis=0) >= 0) & (X.max(axis=0) - Z >= 0))
+
+
+@pytest.mark.parametrize(("X", "message"), [(np.arange(10.0), "X"), ([[0.0], [np.nan]], "NaN")])
+def test_starts_check_the_inputs(X, message):
+    with pytest.raises(ValueError, match=message):
+        training.choose_pseudo_inputs(X, 1)
+    with pytest.raises(ValueError, match=message):
+        training.default_kernel(X, np.zeros(len(X)))
+
+
+def test_starts_take_lists():
+    X = [[0.0], [1.0], [2.0]]
+    assert training.choose_pseudo_inputs(X, 2, "subset").shape == (2, 1)
+    assert training.default_kernel(X, [0.0, 1.0, 5.0]).lengthscales.shape == (1,)
+
+
+def test_random_subset_takes_distinct_rows():
+    X = np.repeat(np.arange(6.0)[:, None], 10, axis=0)
+    Z = training.choose_pseudo_inputs(X, 6, "subset")
+    np.testing.assert_array_equal(np.sort(Z[:, 0]), np.arange(6.0))
+
+
+def test_more_pseudo_inputs_than_distinct_rows_is_an_error_that_says_so():
+    X = np.repeat(np.arange(6.0)[:, None], 10, axis=0)
+    with pytest.raises(ValueError, match=r"M = 7 .* 6 distinct rows"):
+        training.fit(None, X, np.arange(60.0), M=7)
+
+
+def test_unknown_names_to_optimise_are_an_error():
+    X, y = data()
+    with pytest.raises(ValueError, match=r"\['lengthscale'\]"):
+        training.fit(None, X, y, M=5, optimise=("lengthscale",))
+
+
+def test_progress_bar_counts_evaluations(capsys):
+    X, y = data()
+    training.fit(None, X, y, M=5, max_evaluations=5, progress=True)
+    assert "evaluations" in capsys.readouterr().err
+
+
+def counting(sweeps):
+    """`power_ep.infer`, which notes how many sweeps each evaluation took and from which sites it started."""
+
+    def method(kernel, Z, X, y, likelihood, alpha, sites=None):
+        fit = power_ep.infer(kernel, Z, X, y, likelihood, alpha=alpha, sites=sites)
+        sweeps.append((sites, fit.sites, fit.sweeps))
+        return fit
+
+    return method
+
+
+def test_every_evaluation_starts_from_the_sites_of_the_one_before():
+    X, f = data(N=80)
+    seen, options = [], {"likelihood": Probit(), "M": 8, "max_evaluations": 8}
+    training.fit(None, X, np.where(f > 0, 1.0, -1.0), method=counting(seen), **options)
+    assert seen[0][0] is None
+    assert all(start is before[1] for before, (start, _, _) in zip(seen, seen[1:], strict=False))
+
+
+def test_a_given_start_of_the_sites_is_left_alone():
+    X, f = data(N=80)
+    y = np.where(f > 0, 1.0, -1.0)
+    sites = power_ep.infer(SquaredExponential(1.0, [1.0, 100.0]), X[:8], X, y, Probit()).sites
+    seen, options = [], {"likelihood": Probit(), "Z": X[:8], "max_evaluations": 5}
+    training.fit(None, X, y, method=counting(seen), sites=sites, **options)
+    assert all(start is sites for start, _, _ in seen)
+
+
+def test_where_a_factorisation_fails_the_search_steps_back(small_variance):
+    X, y = data()
+    free = training.fit(SquaredExponential(1.0, [1.0, 100.0]), X, 5 * y, M=8, max_evaluations=30)
+    assert free.kernel.variance > 3.0
+    with small_variance(3.0):
+        model = training.fit(SquaredExponential(1.0, [1.0, 100.0]), X, 5 * y, M=8, max_evaluations=30)
+    assert np.isnan(model.history).any()
+    assert model.kernel.variance < 3.0
+    assert model.fit.log_evidence == pytest.approx(np.nanmax(model.history), rel=1e-12)
+    assert model.fit.log_evidence > model.history[0] + 10
+
+
+def test_a_start_that_cannot_be_factorised_says_what_to_look_for(small_variance):
+    X, y = data()
+    with small_variance(0.5), pytest.raises(LinAlgError, match="at the start; look for extreme values"):
+        training.fit(SquaredExponential(1.0, 1.0), X, y, M=8, max_evaluations=5)
+
+
+def test_restarts_keep_the_best():
+    X, y = data()
+    bad = SquaredExponential(1e-3, [1e3, 1e5])
+    single = training.fit(bad, X, y, M=8, noise=10.0, max_evaluations=15)
+    several = training.fit(bad, X, y, M=8, noise=10.0, max_evaluations=15, restarts=4)
+    assert several.fit.log_evidence >= single.fit.log_evidence
+    assert several.evaluations > single.evaluations
+
+
+def test_restarts_keep_the_best_and_not_the_last():
+    """The first start is nearly an optimum; the others begin elsewhere and have two evaluations."""
+    X, y = data()
+    good = training.fit(None, X, y, M=8, max_evaluations=60)
+    several = training.fit(good.kernel, X, y, Z=good.Z, noise=good.noise, restarts=4, max_evaluations=2)
+    assert several.history[-1] < several.history.max() - 1
+    assert several.fit.log_evidence == pytest.approx(several.history.max(), rel=1e-12)
+
+
+@pytest.mark.parametrize("Z", ["subset", "given"])
+def test_restarts_scatter_all_but_given_pseudo_inputs(Z):
+    X, y = data()
+    seen = []
+
+    def method(kernel, Z, X, y, noise, alpha):
+        seen.append((kernel.variance, noise, Z))
+        return power_ep.regression(kernel, Z, X, y, noise, alpha)
+
+    given = X[:7].copy() if Z == "given" else Z
+    training.fit(None, X, y, M=7, Z=given, method=method, restarts=3, max_evaluations=1, optimise=("kernel", "noise"))
+    variances, noises, places = zip(*seen, strict=True)
+    assert len(set(variances)) >= 3 and len(set(noises)) >= 3
+    assert all(np.array_equal(points, places[0]) for points in places) == (Z == "given")
+
+
+@pytest.mark.parametrize("learnt", ["Z", "noise"])
+def test_restarts_leave_alone_what_is_not_learnt(learnt):
+    X, y = data()
+    seen = []
+
+    def method(kernel, Z, X, y, noise, alpha):
+        seen.append((kernel.variance, noise))
+        return power_ep.regression(kernel, Z, X, y, noise, alpha)
+
+    training.fit(None, X, y, M=7, noise=0.05, method=method, restarts=3, max_evaluations=1, optimise=(learnt,))
+    variances, noises = (set(values) for values in zip(*seen, strict=True))
+    assert len(variances) == 1
+    assert (noises == {0.05}) == (learnt == "Z")
+
+
+def test_an_interrupted_search_says_that_nothing_has_converged():
+    X, y = data()
+    stop = interrupting(after=4)
+
+    def method(kernel, Z, X, y, noise, alpha):
+        return replace(stop(kernel, Z, X, y, noise, alpha), converged=False)
+
+    model = training.fit(None, X, y, M=8, method=method)
+    assert model.message.startswith("interrupted") and "inference has not converged" in model.message
+
+
+@pytest.mark.parametrize("noise", [1e-1, 1e-2, 1e-3, 1e-4])
+def test_no_start_of_the_noise_leads_into_a_corner(noise):
+    """The gradient of the evidence is thousands of nats there: a first step of that length ends where all is noise."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, size=(60, 1))
+    y = np.sin(2 * X[:, 0]) + 0.3 * rng.normal(size=60)
+    model = training.fit(SquaredExponential(1.0, 1.0), X, y, noise=noise, method=exact.regression)
+    assert model.converged
+    assert model.noise == pytest.approx(0.3**2, rel=0.5)
+    assert model.kernel.lengthscales == pytest.approx(0.8, rel=0.3)
+
+
+@pytest.mark.parametrize("bounds", [[(-1.0, 1.0), (None, None)], [(None, None)]])
+def test_a_box_with_an_opening_stays_as_it_is(bounds):
+    assert open_box(bounds) == bounds
+
+
+def test_the_coordinate_without_an_upper_bound_does_not_overflow():
+    coordinates, values = Coordinates(("noise",), np.ones(1)), {"noise": 1.0}
+    assert open_box(coordinates.bounds(values))[-1][1] is None
+    assert np.isfinite(coordinates.unpack(np.array([1e4]), values)["noise"])
+    assert coordinates.unpack(np.array([-1e4]), values)["noise"] > 0  # nor vanish, where nothing bounds a step of Adam
+
+
+@pytest.mark.parametrize(("max_evaluations", "converged"), [(3, False), (1000, True)])
+def test_a_model_says_whether_the_optimiser_was_done(max_evaluations, converged):
+    X, y = data()
+    model = training.fit(SquaredExponential(1.0, [1.0, 100.0]), X, y, Z=X[:5], optimise=("kernel", "noise"),
+                         max_evaluations=max_evaluations)
+    assert model.converged is converged
+    assert ("CONVERGENCE" in model.message) is converged
+
+
+def boasting(unsettled):
+    """`power_ep.regression` that says a million nats, and that it has not converged, where `unsettled(kernel)`."""
+
+    def method(kernel, Z, X, y, noise, alpha):
+        fit = power_ep.regression(kernel, Z, X, y, noise, alpha)
+        return replace(fit, log_evidence=1e6, converged=False) if unsettled(kernel) else fit
+
+    return method
+
+
+def test_an_evidence_that_has_not_converged_is_refused_and_the_search_goes_on():
+    X, y = data()
+    options = {"M": 8, "max_evaluations": 30}
+    start = SquaredExponential(1.0, [1.0, 100.0])
+    assert training.fit(start, X, 5 * y, **options).kernel.variance > 3.0
+    model = training.fit(start, X, 5 * y, method=boasting(lambda kernel: kernel.variance > 3.0), **options)
+    assert model.fit.converged
+    assert np.isnan(model.history).any()
+    assert model.kernel.variance < 3.0
+    assert model.fit.log_evidence == np.nanmax(model.history) > model.history[0] + 10
+
+
+def test_a_start_that_has_not_converged_is_left_and_the_search_arrives_all_the_same():
+    X, y = data()
+    start = SquaredExponential(1.0, [1.0, 100.0])
+    model = training.fit(start, X, y, M=8, method=boasting(lambda kernel: kernel.variance == 1.0))
+    assert model.history[0] == 1e6
+    assert model.fit.converged and model.converged
+    assert model.fit.log_evidence == pytest.approx(training.fit(start, X, y, M=8).fit.log_evidence, abs=0.1)
+
+
+def test_a_failed_evaluation_does_not_end_the_search():
+    X, y = data()
+    calls = []
+
+    def method(kernel, Z, X, y, noise, alpha):
+        calls.append(1)
+        if len(calls) == 2:
+            raise LinAlgError
+        return power_ep.regression(kernel, Z, X, y, noise, alpha)
+
+    start = SquaredExponential(1.0, [1.0, 100.0])
+    model = training.fit(start, X, y, M=8, method=method)
+    assert np.isnan(model.history[1])
+    assert model.fit.log_evidence == pytest.approx(training.fit(start, X, y, M=8).fit.log_evidence, abs=0.1)
+
+
+def test_a_search_in_which_nothing_converges_keeps_the_best_and_says_so():
+    X, f = data(N=80)
+    options = {"method": power_ep.infer, "likelihood": Probit(), "max_sweeps": 2, "M": 8, "max_evaluations": 10}
+    with pytest.warns(RuntimeWarning, match="not converged after 2 sweeps"):
+        model = training.fit(None, X, np.where(f > 0, 1.0, -1.0), **options)
+    assert not model.fit.converged and not model.converged
+    assert "inference has not converged" in model.message
+    assert model.fit.log_evidence == model.history.max() > model.history[0] + 1
+
+
+@pytest.mark.filterwarnings("ignore:EP has not converged")
+@pytest.mark.parametrize("seed", [0, 7, 15])
+def test_learning_leaves_a_start_at_which_student_t_claims_a_million_nats(seed):
+    """Told a tenth of the noise, EP stops at sites that are not at rest, and what it calls the evidence is none."""
+    rng = np.random.default_rng(seed)
+    X = np.sort(rng.uniform(-3, 3, 60))[:, None]
+    y = np.sin(2 * X[:, 0]) + 0.15 * rng.normal(size=60)
+    y[rng.choice(60, 9, replace=False)] += rng.choice([-1, 1], 9) * rng.uniform(1.5, 4, 9)
+    options = {"Z": np.linspace(-3, 3, 14)[:, None], "method": power_ep.infer, "optimise": ("kernel", "likelihood")}
+    near, far = (
+        training.fit(SquaredExponential(1.0, 0.8), X, y, likelihood=StudentT(degrees=3.0, scale=scale), **options)
+        for scale in (0.2, 0.02)
+    )
+    assert far.history[0] > 1e6
+    assert far.fit.converged and far.converged
+    assert far.fit.log_evidence == pytest.approx(near.fit.log_evidence, abs=0.01)
+    assert np.abs(far.predict(X)[0] - np.sin(2 * X[:, 0])).max() < 0.3
