@@ -284,14 +284,13 @@ def check_names(names, known, name="optimise"):
     return names
 
 
-def check_order(order, size, name="order"):
+def check_order(order, size):
     """Check an order in which to take `size` things.
 
     Parameters
     ----------
     order : (size,) array_like  a permutation of 0 ... size − 1, or None for 0, 1, 2, ...
     size : int
-    name : str                  what to call it in the error
 
     Returns
     -------
@@ -303,10 +302,10 @@ def check_order(order, size, name="order"):
     """
     if order is None:
         return np.arange(size)
-    order = as_real(order, name)
+    order = as_real(order, "order")
     if order.shape != (size,) or not np.array_equal(np.sort(order), np.arange(size)):
         raise ValueError(
-            f"{name} must hold each of 0 ... {size - 1} once, one number for each row of X; got shape {order.shape}; "
+            f"order must hold each of 0 ... {size - 1} once, one number for each row of X; got shape {order.shape}; "
             "numpy's Generator.permutation makes such an order"
         )
     return order.astype(int)
