@@ -509,8 +509,8 @@ def test_the_optimum_has_the_mean_of_all_points_and_the_covariance_of_beta():
     mean, variance = marginals(bases, optimum(bases, X, y, NOISE).process(bases), Xs)
     both = power_ep.regression(KERNEL, np.vstack([beta, gamma]), X, y, noise=NOISE, alpha=0.0, jitter=1e-10)
     small = power_ep.regression(KERNEL, beta, X, y, noise=NOISE, alpha=0.0, jitter=1e-10)
-    assert close(mean, both.predict(Xs)[0], 1e-7)
-    assert close(variance, small.predict(Xs)[1], 1e-10)
+    assert close(mean, both.predict_f(Xs)[0], 1e-7)
+    assert close(variance, small.predict_f(Xs)[1], 1e-10)
 
 
 @pytest.mark.parametrize("kind", KINDS)

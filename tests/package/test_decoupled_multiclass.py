@@ -117,17 +117,22 @@ def test_bad_input_says_what_to_do():
         decoupled.infer(kernel, beta, gamma, X, y, RobustMax(C), start=Orthogonal(np.zeros(7), np.zeros(5), np.eye(5)))
     with pytest.raises(ValueError, match="at least 2"):
         RobustMax(1)
-    with pytest.raises(ValueError, match=r"in \(0, 1\)"):
-        RobustMax(C, 0.0)
+    with pytest.raises(ValueError, match=r"in \[0, 1\)"):
+        RobustMax(C, 1.0)
+    with pytest.raises(ValueError, match="alpha = 0 needs epsilon > 0"):
+        decoupled.infer(kernel, beta, gamma, X, y, RobustMax(C, 0.0))
 
 
-def test_the_covariance_of_several_latent_functions_is_refused_with_a_way_to_that_of_one():
+def test_the_covariances_of_several_latent_functions_are_those_of_each():
     X, y, beta, gamma = problem(30)
     posterior = decoupled.infer(SquaredExponential(1.5, [0.9, 1.1]), beta, gamma, X, y, RobustMax(C), steps=1).posterior
-    with pytest.raises(ValueError, match=f"there are {C}; predict gives"):
-        posterior.predict_full(X)
-    one = DecoupledPosterior(posterior.bases, posterior.process[1])
-    assert one.predict_full(X)[0] == pytest.approx(posterior.predict(X)[0][:, 1], rel=1e-12)
+    mean, covariance = posterior.predict_full(X)
+    assert mean.shape == (30, C) and covariance.shape == (30, 30, C)
+    for c in range(C):
+        assert np.array_equal(mean[:, c], posterior[c].predict_full(X)[0])
+        assert np.array_equal(covariance[:, :, c], posterior[c].predict_full(X)[1])
+        assert mean[:, c] == pytest.approx(posterior.predict(X)[0][:, c], rel=1e-12)
+        assert np.diag(covariance[:, :, c]) == pytest.approx(posterior.predict(X)[1][:, c], rel=1e-9)
 
 
 def test_a_likelihood_without_parameters_may_be_named_among_what_is_learnt():

@@ -428,7 +428,8 @@ def test_gradient_in_the_noise_against_differences_of_converged_evidences(alpha)
 def test_private_powers_lead_to_one_fixed_point_in_either_order():
     X, y, Xs = labelled_problem()
     alpha = np.linspace(0, 1, len(y))
-    one, other = (exact.infer(KERNELS["se"], X, y, Probit(), alpha=alpha, schedule=way, tolerance=1e-11) for way in ("parallel", "sequential"))
+    options = {"alpha": alpha, "tolerance": 1e-11}
+    one, other = (exact.infer(KERNELS["se"], X, y, Probit(), schedule=way, **options) for way in ("parallel", "sequential"))
     assert one.converged and other.converged
     assert other.log_evidence == pytest.approx(one.log_evidence, rel=1e-11)
     np.testing.assert_allclose(other.sites.tau, one.sites.tau, rtol=1e-8)

@@ -161,10 +161,10 @@ def test_sites_that_leave_no_posterior_begin_anew_without_the_negative_ones():
     learner.tau[:] = np.where(np.arange(60) < 40, -5.0, 1.0)
     learner.renew()
     with pytest.raises(ImproperCavityError):
-        learner.posterior()
+        learner.fit()
     learner.learn(np.arange(50, 60))
     assert np.all(learner.tau[:40] == 0) and np.all(learner.tau[40:50] == 1)
-    assert np.isfinite(learner.posterior().predict(X)).all()
+    assert np.isfinite(learner.fit().predict_f(X)).all()
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])

@@ -134,7 +134,7 @@ def test_kernels_and_likelihoods_of_others_are_taken_for_what_they_can_do():
             {"likelihood": Probit()},
             r"power_ep\.closed_form\.regression: .*'likelihood'; its options are blocks, jitter, stream; power_ep.infer and",
         ),
-        ({"infer": power_ep.infer}, r"infer: missing a required argument: 'likelihood'; its options are likelihood, sites"),
+        ({"infer": power_ep.infer}, r"infer: missing a required argument: 'likelihood'; its options are likelihood, schedule, "),
         ({"infer": exact.infer}, r"exact\.infer: missing a required argument: 'likelihood'"),
         ({"jiter": 1e-6}, "unexpected keyword argument 'jiter'; its options are blocks, jitter, stream$"),
         ({"infer": "infer"}, "infer = 'infer' must be a function such as power_ep.regression"),

@@ -176,7 +176,7 @@ def test_two_classes_equal_an_independent_implementation(alpha):
 
 def test_for_two_classes_pair_factors_are_the_exact_factors():
     kernels, Z, X, y, noise = problem(C=2)
-    ep, exact = (multiclass.infer(kernels, Z, X, y, approximation=approximation, noise=noise, **EXACT) for approximation in ("ep", "gfitc"))
+    ep, exact = (multiclass.infer(kernels, Z, X, y, approximation=a, noise=noise, **EXACT) for a in ("ep", "gfitc"))
     assert ep.log_evidence == pytest.approx(exact.log_evidence, abs=1e-8)
     assert ep.predict_y(X) == pytest.approx(exact.predict_y(X), abs=1e-7)
 
@@ -197,10 +197,8 @@ def test_the_evidence_of_exact_factors_is_near_that_of_sampling():
 @pytest.mark.parametrize(("approximation", "epsilon"), [("ep", None), ("gfitc", 0.01 * 2 / 3)])
 def test_the_powers_limit_at_zero_is_variational_inference(approximation, epsilon):
     kernels, Z, X, y, noise = problem()
-    small, zero = (
-        multiclass.infer(kernels, Z, X, y, alpha=a, approximation=approximation, epsilon=epsilon, noise=noise, **EXACT).log_evidence
-        for a in (1e-5, 0.0)
-    )
+    options = {"approximation": approximation, "epsilon": epsilon, "noise": noise} | EXACT
+    small, zero = (multiclass.infer(kernels, Z, X, y, alpha=a, **options).log_evidence for a in (1e-5, 0.0))
     assert small == pytest.approx(zero, rel=1e-4)
 
 
@@ -228,8 +226,8 @@ def test_the_order_of_data_and_the_names_of_classes_do_not_matter(approximation)
     order, names = np.random.default_rng(3).permutation(len(y)), np.array([2, 0, 1])
     back = np.argsort(names)
     first = multiclass.infer(kernels, Z, X, y, approximation=approximation, noise=noise)
-    second = multiclass.infer([kernels[c] for c in back], [Z[c] for c in back], X[order], names[y][order], approximation=approximation,
-                              noise=noise[back])
+    second = multiclass.infer([kernels[c] for c in back], [Z[c] for c in back], X[order], names[y][order],
+                              approximation=approximation, noise=noise[back])
     assert second.log_evidence == pytest.approx(first.log_evidence, abs=1e-6)
     assert second.predict_y(X)[:, names] == pytest.approx(first.predict_y(X), abs=1e-6)
 
@@ -281,7 +279,8 @@ CASES = [("ep", 1.0, None), ("ep", 0.6, None), ("ep", 0.1, None), ("ep", 0.0, No
 @pytest.mark.parametrize(("approximation", "alpha", "epsilon"), CASES)
 def test_the_gradient_is_that_of_the_evidence(approximation, alpha, epsilon):
     kernels, Z, X, y, noise = problem(N=15)
-    infer = lambda k, z, s: multiclass.infer(k, z, X, y, alpha=alpha, approximation=approximation, epsilon=epsilon, noise=s, **EXACT)
+    options = {"alpha": alpha, "approximation": approximation, "epsilon": epsilon} | EXACT
+    infer = lambda k, z, s: multiclass.infer(k, z, X, y, noise=s, **options)
     fit = infer(kernels, Z, noise)
     assert fit.converged
     differences, analytic = directional(lambda *p: infer(*p).log_evidence, fit.gradient, kernels, Z, noise)
@@ -345,7 +344,8 @@ def test_sep_comes_closer_to_ep_with_more_data():
     kernels, Z, X, y, noise = problem(N=400)
     errors = []
     for N in (25, 100, 400):
-        ep, sep = (multiclass.infer(kernels, Z, X[:N], y[:N], approximation=m, noise=noise, max_sweeps=500) for m in ("ep", "sep"))
+        options = {"noise": noise, "max_sweeps": 500}
+        ep, sep = (multiclass.infer(kernels, Z, X[:N], y[:N], approximation=a, **options) for a in ("ep", "sep"))
         errors.append(np.abs(ep.predict_y(X) - sep.predict_y(X)).max())
     assert errors[2] < errors[1] < errors[0] and errors[2] < 0.3 * errors[0]
 
@@ -482,7 +482,8 @@ def test_blocks_of_rows_do_not_change_the_exact_gradient(monkeypatch):
 def test_seps_evidence_keeps_its_digits_at_small_powers():
     """It is smooth in alpha: at 1e-12 it is that at 0, and at 1e-4 what the slope between 0 and 1e-3 says."""
     kernels, Z, X, y, noise = problem(N=30)
-    evidence = lambda alpha: multiclass.infer(kernels, Z, X, y, noise=noise, alpha=alpha, approximation="sep", **EXACT).log_evidence
+    options = {"noise": noise, "approximation": "sep"} | EXACT
+    evidence = lambda alpha: multiclass.infer(kernels, Z, X, y, alpha=alpha, **options).log_evidence
     limit = evidence(0.0)
     assert [evidence(alpha) for alpha in (1e-300, 1e-14, 1e-12)] == pytest.approx([limit] * 3, abs=1e-9)
     slope = [(evidence(alpha) - limit) / alpha for alpha in (1e-8, 1e-6, 1e-4)]

@@ -72,8 +72,9 @@ def test_a_run_survives_combinations_that_leave_no_cavity():
         state.target = Sites(sites.tau, sites.nu + state.move)
         return state
 
-    state, _, converged = run_sweeps(evaluate, mixing, begin(3), 1.0, 1e-8, 2000, mixing.next_step)
-    assert refused and converged
+    options = {"step": 1.0, "tolerance": 1e-8, "max_sweeps": 2000, "next_step": mixing.next_step}
+    state, ending = run_sweeps(evaluate, mixing, begin(3), **options)
+    assert refused and ending["converged"]
     assert state.sites.nu == pytest.approx(centre, abs=1e-5)
 
 
