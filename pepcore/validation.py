@@ -240,14 +240,14 @@ def check_names(names, known, name="optimise"):
     return names
 
 
-def check_order(order, size, name="order"):
+def check_order(order, size):
     """Check a permutation of 0 ... size − 1, or None for 0, 1, 2, ...; returns (size,) int, or ValueError for anything else."""
     if order is None:
         return np.arange(size)
-    order = as_real(order, name)
+    order = as_real(order, "order")
     if order.shape != (size,) or not np.array_equal(np.sort(order), np.arange(size)):
         raise ValueError(
-            f"{name} must hold each of 0 ... {size - 1} once, one number for each row of X; got shape {order.shape}; "
+            f"order must hold each of 0 ... {size - 1} once, one number for each row of X; got shape {order.shape}; "
             "numpy's Generator.permutation makes such an order"
         )
     return order.astype(int)
