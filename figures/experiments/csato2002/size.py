@@ -37,10 +37,10 @@ def compute(data, split, limit, value):
     """One basis size, all methods; M is the number of basis vectors at the end."""
     problem = problems.problem(data, split, ROWS)
     kernel, likelihood, X, y = problem.kernel, problem.likelihood, problem.X, problem.y
+    limits = {"budget": int(value)} if limit == "budget" else {"novelty": value}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # five sweeps are not meant to converge
-        fit = online.infer(kernel, X, y, likelihood, sweeps=SWEEPS, moving_sweeps=MOVING, convergence=1e-6,
-                           **{limit: int(value) if limit == "budget" else value})
+        fit = online.infer(kernel, X, y, likelihood, max_sweeps=SWEEPS, moving_sweeps=MOVING, tolerance=1e-6, **limits)
     posteriors = {"online": fit.history[0]["posterior"], "sparse_ep": fit.posterior}
     M = len(fit.basis)
     centres = KMeans(M, n_init=1, random_state=split).fit(X).cluster_centers_
