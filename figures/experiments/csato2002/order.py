@@ -2,7 +2,7 @@
 
 Each run takes the data in a random order and in its reverse, by one sweep and by EP, and measures how far apart the two
 results are on the test rows: the difference of the latent means over the standard deviation, root mean square. Modes:
-"all" data become basis vectors but those that repeat another (the usual tolerance leaves out a few more, other ones in
+"all" data become basis vectors but those that repeat another (the usual threshold of novelty leaves out a few more, other ones in
 other orders); "fixed", the basis is the first 20 rows for every order; "budget", basis vectors come
 and go in every sweep, as in the thesis, and at most 20 stay.
 """

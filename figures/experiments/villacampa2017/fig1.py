@@ -56,7 +56,8 @@ def compute(split, update, iterations=ITERATIONS, percent=20, perturbation=0.0, 
               "error_rate": float(np.mean(p.argmax(axis=1) != y_test))}
     for number in CHECKPOINTS:
         if number <= iterations:
-            result |= {f"evidence_{number}": model.history[number - 1]["log_evidence"], f"seconds_{number}": float(f"{marks[number - 1]:.3g}")}
+            result |= {f"evidence_{number}": model.history[number - 1]["log_evidence"],
+                       f"seconds_{number}": float(f"{marks[number - 1]:.3g}")}
     return result
 
 
