@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from problems import three_classes
 from test_decoupled import close, differences, somewhere
 
 from pepcore import SquaredExponential, decoupled
-from pepcore.datasets import generators
 from pepcore.decoupled import DecoupledPosterior
 from pepcore.decoupled.bases import Bases, Process
 from pepcore.decoupled.bound import bound
@@ -21,7 +21,7 @@ C = 3
 
 
 def problem(N=10):
-    data = generators.three_classes_2d(0, 200)
+    data = three_classes(0, 200)
     rng = np.random.default_rng(0)
     return data.X[:N], data.y[:N].astype(int), rng.normal(size=(5, 2)), rng.normal(size=(7, 2))
 
