@@ -574,6 +574,13 @@ def test_a_bound_that_ends_far_below_where_it_began_is_no_result(rule):
     assert len(travelled.history) == 30 and travelled.history[-1] < travelled.history[0] and "shorter" in str(travelled)
 
 
+def test_a_callback_may_look_at_a_bound_that_has_fallen_far():
+    seen = []
+    with pytest.raises(decoupled.DivergenceError):
+        run(gamma_rule="exact", step=1.0, steps=30, callback=lambda record: seen.append(record.result().log_evidence))
+    assert len(seen) == 30 and seen[-1] < 1e6 * seen[0] < 0
+
+
 def test_a_bound_that_has_fallen_may_return():
     check_end([-50.0, -1e20, -1e9, -60.0], -55.0, 40)  # a step of Adam that was too long for exp(f) of a Poisson rate
     check_end([0.1, -2e5], -3e5, 40)  # the first steps from an optimum
