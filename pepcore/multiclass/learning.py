@@ -128,15 +128,13 @@ def fit(
         objective = _Outer(X, y, options)
     else:
         objective = _Inner(X, y, C, alpha, approximation, epsilon, update == "inner-exact", step, jitter)
-    result = lambda values: objective.finish(values, options)
+    watch = {"callback": callback, "result": lambda values: objective.finish(values, options)}
     if optimiser == "lbfgs":
-        values, message = lbfgs(objective, parameters, values, iterations, callback, result)
+        values, message = lbfgs(objective, parameters, values, iterations, **watch)
         before = values
     else:
-        climber = Adam if optimiser == "adam" else Adaptive
-        values, before, message = climb(
-            objective, parameters, values, climber(parameters.pack(values), rate), iterations, callback, result
-        )
+        climber = (Adam if optimiser == "adam" else Adaptive)(parameters.pack(values), rate)
+        values, before, message = climb(objective, parameters, values, climber, iterations, **watch)
     try:
         last = objective.finish(values, options)
     except LinAlgError as problem:

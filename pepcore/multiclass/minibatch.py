@@ -208,7 +208,7 @@ class _Tied(_Learner):
 
     def learn(self, rows, X, y):
         maps, factors, weight = self.maps(X), self.factors(y), self.N / len(y)
-        state = sites_tied.evaluate(maps, factors, self.values["noise"], self.alpha, [1.0], self.sites, weight)
+        state = sites_tied.evaluate(maps, factors, self.values["noise"], self.alpha, [1.0], self.sites, weight=weight)
         self.history.append(Record(step=self.steps + 1))
         if self.steps % RECORD == 0:
             self.history[-1]["log_evidence"] = state.log_evidence
@@ -290,9 +290,7 @@ class _PerDatum(_Learner):
     def evaluate(self, maps, factors, rows, weight):
         posteriors = solve_posteriors(self.precisions, self.shifts, concave=False)
         sites = Sites(self.sites.tau[..., rows], self.sites.nu[..., rows])
-        return sites_each.local_moments(
-            maps, factors, self.values["noise"], self.alpha, sites, posteriors, weight
-        )
+        return sites_each.local_moments(maps, factors, self.values["noise"], self.alpha, sites, posteriors, weight=weight)
 
 
 def _proper(precisions, shifts):

@@ -91,7 +91,7 @@ class Adaptive:
         return self.point
 
 
-def climb(objective, parameters, values, climber, iterations, callback, result):
+def climb(objective, parameters, values, climber, iterations, *, callback, result):
     """Values after so many steps of Adam or `Adaptive`, those before the last step, and why it ended.
 
     `objective(values)` gives value and gradient. It has been evaluated at the values before the last step, but not after it.
@@ -113,7 +113,7 @@ def climb(objective, parameters, values, climber, iterations, callback, result):
     return values, before, message
 
 
-def lbfgs(objective, parameters, values, iterations, callback, result):
+def lbfgs(objective, parameters, values, iterations, *, callback, result):
     """The best values that L-BFGS found, and why it ended; `objective(values)` gives value and gradient."""
     best = {"value": -np.inf, "values": values}
 

@@ -199,7 +199,7 @@ class _Learner:
             # sites of non-negative precision only narrow the prior: the sum is no longer that of these sites
             raise ImproperCavityError("the posterior is wider than the prior although no site is negative")
         likelihood = self.values["likelihood"]
-        return iterative.local_moments(features, self.y[rows], likelihood, self.alpha, sites, mean, C, weight)
+        return iterative.local_moments(features, self.y[rows], likelihood, self.alpha, sites, mean=mean, C=C, weight=weight)
 
     def fit(self):
         """What all sites make of the prior now, on the features as they are now."""
