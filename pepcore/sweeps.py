@@ -2,7 +2,9 @@
 
 import sys
 import warnings
+from collections.abc import Callable
 from traceback import walk_stack
+from typing import Any
 
 import numpy as np
 
@@ -102,21 +104,37 @@ def parallel(state, step):
 
 def _advance(state, change, propose, evaluate, step, largest, next_step):
     """The state after one sweep and the step for the next; a sweep that leads nowhere is retried at half step."""
-    while step >= SMALLEST_STEP:
+    new, step = halving(lambda step: unless_astray(evaluate(propose(state, step)), state), step)
+    if new is None:
+        return state, step
+    turned = np.vdot(new.move, state.move) < 0
+    return new, next_step(_change(new), change, turned, step, largest)
+
+
+def halving(attempt: Callable, step: float, smallest: float = SMALLEST_STEP) -> tuple[Any, float]:
+    """What `attempt` makes of the first of step, step/2, step/4, ... that leads somewhere, and that step.
+
+    Parameters
+    ----------
+    attempt : callable (step)
+        Where a step leads nowhere it returns None, or raises ImproperCavityError, or NotPositiveDefiniteError, as for
+        I + A diag(τ) Aᵀ with a τ beyond all bounds.
+    step, smallest : float, the first step to try, and below which to give up, with None in place of a result
+    """
+    while step >= smallest:
         try:
-            new = evaluate(propose(state, step))
-        except (ImproperCavityError, NotPositiveDefiniteError):  # the latter of I + A diag(τ) Aᵀ, by a τ beyond all bounds
-            new = None
-        if new is not None and not runs_away(new, state):
-            turned = np.vdot(new.move, state.move) < 0
-            return new, next_step(_change(new), change, turned, step, largest)
+            found = attempt(step)
+        except (ImproperCavityError, NotPositiveDefiniteError):
+            found = None
+        if found is not None:
+            return found, step
         step /= 2
-    return state, step
+    return None, step
 
 
-def runs_away(new, old):
-    """Whether the sites of the state `new` want to move so much further than those of `old` that they would not come back."""
-    return not _change(new) <= RUNAWAY * max(1.0, _change(old))
+def unless_astray(new: Any, old: Any) -> Any:
+    """The state `new`; None if its sites want to move so much further than those of `old` that they would not come back."""
+    return new if _change(new) <= RUNAWAY * max(1.0, _change(old)) else None
 
 
 def _change(state):
