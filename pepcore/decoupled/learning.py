@@ -133,12 +133,16 @@ class Learner(loop.Learner):
 
     def result(self):
         """The DecoupledFit of this moment."""
-        return self.finish(f"after {len(self.history)} steps")
+        return self._fit(f"after {len(self.history)} steps")
 
     def finish(self, message):
-        """The DecoupledFit, with the bound on all data."""
+        """The DecoupledFit of the end; DivergenceError if this lies far below the beginning."""
+        fit = self._fit(message)
+        check_end(fit.trace().tolist(), fit.log_evidence, len(self.X))
+        return fit
+
+    def _fit(self, message):
         last = bound(self.bases, self.parameters, self.X, self.y, self.likelihood, hyper=True)
-        check_end([record["log_evidence"] for record in self.history], last.value, len(self.X))
         processes = last.process if self.several else (last.process,)
         parts = tuple(DecoupledPosterior(self.bases, process) for process in processes)
         posterior = Posteriors(parts) if self.several else parts[0]
@@ -164,7 +168,7 @@ class Learner(loop.Learner):
             stored = stored and (lambda block: self.stored(rows[block]))
         how = {"columns": columns, "stored": stored, "hyper": self.hyper, "roots": not self.natural}
         with np.errstate(over="ignore", invalid="ignore"):
-            now = bound(self.bases, self.parameters, X, y, self.likelihood, len(self.X) / len(X), **how)
+            now = bound(self.bases, self.parameters, X, y, self.likelihood, weight=len(self.X) / len(X), **how)
         if not np.isfinite(now.value):
             message = f"the bound has become {now.value} after {len(self.history)} steps: {TOO_LONG}"
             raise DivergenceError(message, [record["log_evidence"] for record in self.history])

@@ -89,6 +89,14 @@ class _Blur(Kernel):
     blurred: Blurred
     times: int
 
+    @property
+    def parameters(self):
+        """Those of the blurred kernel, in which the derivatives are."""
+        return self.blurred.parameters
+
+    def _key(self):
+        return self.blurred, self.times
+
     def __call__(self, X, X2=None):
         X, X2 = check_points(X, X2)
         return self._widened(X)(X, X2)

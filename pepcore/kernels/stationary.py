@@ -92,7 +92,8 @@ class _StationaryVjp(NamedTuple):
         rows, columns = weight.sum(axis=1), weight.sum(axis=0)
         mixed = weight @ right if first or not second else None
         mixed2 = weight.T @ left if second else None
-        stretch = weighted_squares(weight, left, right, rows, columns, mixed, mixed2)
+        sums = {"rows": rows, "columns": columns, "mixed": mixed, "mixed2": mixed2}
+        stretch = weighted_squares(weight, left, right, **sums)
         dlengthscales = -2 * factor * stretch / kernel.lengthscales
         gradient = {
             "variance": float((rows.sum() if slope is K else np.einsum("nm,nm->", dK, K)) / kernel.variance),

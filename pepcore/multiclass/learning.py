@@ -85,9 +85,9 @@ def fit(
     max_sweeps, tolerance : of an outer update, and of the last inference
     seed : int, for the choice of Z
     callback : callable (record) or None
-        Called after each iteration with the dict that enters the history; `record.parameters` is a dict "kernels", "Z",
-        "noise" (of "joint" also "q", with mean (M,) and root (M, M) of the covariance of each class's q(v)), and
-        `record.result()` makes the MulticlassFit there.
+        Called with the dict that enters the history, after each iteration, or with "lbfgs" after each evaluation that gave
+        a number. `record.parameters` is a dict "kernels", "Z", "noise" (of "joint" also "q", with mean (M,) and root (M, M)
+        of the covariance of each class's q(v)), and `record.result()` makes the MulticlassFit there.
 
     Returns
     -------

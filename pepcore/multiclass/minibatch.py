@@ -194,7 +194,7 @@ class _Tied(_Learner):
     def step(self, batch):
         _, X, y = batch
         maps, factors, weight, number = self.maps(X), self.factors(y), self.N / len(y), len(self.history) + 1
-        self.state = sites_tied.evaluate(maps, factors, self.values["noise"], self.alpha, [1.0], self.sites, weight)
+        self.state = sites_tied.evaluate(maps, factors, self.values["noise"], self.alpha, [1.0], self.sites, weight=weight)
         said = {} if (number - 1) % RECORD else {"log_evidence": self.state.log_evidence}
         if self.climber is not None:
             self.climb(sites_tied.gradient_of(maps, factors, self.state, weight))
@@ -279,7 +279,7 @@ class _PerDatum(_Learner):
     def evaluate(self, maps, factors, rows, weight):
         posteriors = solve_posteriors(self.precisions, self.shifts, concave=False)
         sites = Sites(self.sites.tau[..., rows], self.sites.nu[..., rows])
-        return sites_each.local_moments(maps, factors, self.values["noise"], self.alpha, sites, posteriors, weight)
+        return sites_each.local_moments(maps, factors, self.values["noise"], self.alpha, sites, posteriors, weight=weight)
 
 
 def _no_gradient():

@@ -139,7 +139,7 @@ class Marginals(NamedTuple):
     h: np.ndarray  # (N,)
 
 
-def local_moments(features, y, likelihood, alpha, sites, mean, C, weight=1.0):
+def local_moments(features, y, likelihood, alpha, sites, *, mean, C, weight=1.0):
     """State of the data in `features` from the posterior N(mean, (C Cᵀ)⁻¹) of v; each datum counts `weight` times."""
     return _evaluate(y, likelihood, alpha, Marginals(sites, mean, C, *_project(features, mean, C)), weight)
 

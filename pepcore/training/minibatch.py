@@ -191,7 +191,7 @@ class _Learner(Learner):
             # sites of non-negative precision only narrow the prior: the sum is no longer that of these sites
             raise ImproperCavityError("the posterior is wider than the prior although no site is negative")
         likelihood = self.values["likelihood"]
-        return iterative.local_moments(features, self.y[rows], likelihood, self.alpha, sites, mean, C, weight)
+        return iterative.local_moments(features, self.y[rows], likelihood, self.alpha, sites, mean=mean, C=C, weight=weight)
 
     def _features(self, rows, stream=False):
         return feature_map(self.values["kernel"], self.values["Z"], self.X[rows], self.jitter, stream)
