@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pepcore.gaussian import NotPositiveDefiniteError
-from pepcore.sites import ImproperCavityError
+from pepcore.sites import ImproperCavityError, Sites
 from pepcore.validation import check_count, check_positive, check_step
 
 SMALLEST_STEP = 1e-6
@@ -18,6 +18,9 @@ PATIENT_STEP = 0.05  # far from the solution the sites may have to move more wit
 STILL = 1e-12  # sites that move by less have arrived, as those of a Gaussian likelihood do after one sweep
 TURNING = 0.5  # sites that turn round but come this much closer need no shorter step
 STEP_GROWTH = 1.1  # after a sweep that went well: with 1 some hard problems took twice as many sweeps
+DEPTH = 12  # sweeps remembered; 6 took up to twice as many sweeps, 20 were little better
+NEAR = 0.3  # above this change of a site the sweeps are not yet near enough to linear
+ASTRAY = 4.0  # mixing does not bring the sites closer in every sweep; so many times further off, the step is too long
 
 
 def damped_step(change, before, turned, step, largest):
@@ -139,3 +142,59 @@ def unless_astray(new: Any, old: Any) -> Any:
 
 def _change(state):
     return float(np.abs(state.move).max())
+
+
+def infer_from(infer: Callable, sites: Any) -> Any:
+    """infer(sites), or infer(None), from flat ones, where these leave no proper cavity."""
+    try:
+        return infer(sites)
+    except ImproperCavityError:
+        return infer(None)
+
+
+class Mixing:
+    """Anderson mixing: a `propose` for `run_sweeps` that goes on from the best combination of the last sweeps of one run.
+
+    The posterior of many classes factorises over them, but the likelihood does not change if all f_c rise together, so that
+    parallel sweeps creep along that direction: hundreds are needed where few pseudo-points carry many data. Mixing takes 5 to
+    20 times fewer.
+
+    Of the last damped sweeps it takes the affine combination whose residual, extrapolated linearly, is least. Far from
+    the fixed point, and where the combination left no proper cavity, it takes the plain damped sweep. It keeps `DEPTH`
+    copies of the sites and of their moves, 36 numbers for each site.
+
+    Source: H. F. Walker and P. Ni, Anderson acceleration for fixed-point iterations, SIAM J. Numer. Anal. 49 (2011).
+    """
+
+    def __init__(self):
+        self.moves, self.points, self.last = [], [], None
+
+    def __call__(self, state, step):
+        """The next sites."""
+        point, move = state.sites.toward(state.target, step), state.move.ravel()
+        failed, self.last = state is self.last, state
+        if failed or np.abs(move).max() > NEAR:
+            self.moves, self.points = [], []
+            return point
+        self.moves, self.points = [*self.moves, move][-DEPTH:], [*self.points, point][-DEPTH:]
+        if len(self.moves) == 1:
+            return point
+        differences = np.stack([move - past for past in self.moves[:-1]], axis=1)
+        weights = np.linalg.lstsq(differences, move, rcond=1e-8)[0]
+        return combine(self.points, [*weights, 1 - weights.sum()])
+
+    def next_step(self, change, before, turned, step, largest):
+        """As `damped_step`; while sweeps are mixed, a turn or a small rise does not call for a shorter step."""
+        if change > NEAR:
+            return damped_step(change, before, turned, step, largest)
+        if change > ASTRAY * before:
+            return max(0.5 * step, min(step, PATIENT_STEP))
+        return min(STEP_GROWTH * step, largest)
+
+
+def combine(points, weights):
+    """Σ w · sites, for a list of Sites or of TiedSites."""
+    if isinstance(points[0], Sites):
+        pairs = list(zip(points, weights, strict=True))
+        return Sites(sum(w * p.tau for p, w in pairs), sum(w * p.nu for p, w in pairs))
+    return points[0].combine(points, weights)

@@ -6,9 +6,9 @@ from pepcore.decoupled.bases import Bases
 from pepcore.decoupled.learning import Learner
 from pepcore.decoupled.natural import ramp
 from pepcore.decoupled.parametrisations import PARAMETRISATIONS
-from pepcore.kernels.checks import check_plain
+from pepcore.kernels.base import check_plain
 from pepcore.likelihoods import Gaussian
-from pepcore.likelihoods.checks import check_likelihood
+from pepcore.likelihoods.base import check_likelihood
 from pepcore.threads import one_blas_thread
 from pepcore.training.loop import run
 from pepcore.validation import (

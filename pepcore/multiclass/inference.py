@@ -10,12 +10,11 @@ from pepcore.multiclass.checks import check_epsilon, check_labels, check_model, 
 from pepcore.multiclass.factors import factors_of
 from pepcore.multiclass.likelihood import RobustMax
 from pepcore.multiclass.maps import ClassMaps
-from pepcore.multiclass.mixing import Mixing
 from pepcore.multiclass.sites_tied import TiedSites
 from pepcore.posterior import Posterior, Posteriors
 from pepcore.results import Fit
 from pepcore.sites import Sites, check_sites
-from pepcore.sweeps import run_sweeps
+from pepcore.sweeps import Mixing, run_sweeps
 from pepcore.threads import one_blas_thread
 from pepcore.validation import check_inputs, check_jitter, check_targets, refuse_mask
 

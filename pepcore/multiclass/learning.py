@@ -13,12 +13,12 @@ from pepcore.multiclass.inference import MulticlassFit, infer
 from pepcore.multiclass.maps import ClassMaps
 from pepcore.results import Model
 from pepcore.sites import Sites
-from pepcore.sweeps import halving
+from pepcore.sweeps import halving, infer_from
 from pepcore.threads import one_blas_thread
 from pepcore.training.adam import Adam, Adaptive
 from pepcore.training.coordinates import Coordinates
 from pepcore.training.loop import Learner, run
-from pepcore.training.search import Search, infer_from
+from pepcore.training.search import Search
 from pepcore.training.starts import choose_pseudo_inputs, spread_of
 from pepcore.validation import (
     check_count,

@@ -12,7 +12,7 @@ import numpy as np
 
 from pepcore.features import Basis
 from pepcore.gaussian import cholesky_inverse, safe_cholesky, solve_lower
-from pepcore.kernels.checks import check_kernel
+from pepcore.kernels.base import check_kernel
 from pepcore.posterior import Posterior
 from pepcore.validation import check_inputs
 

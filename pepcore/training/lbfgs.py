@@ -6,12 +6,13 @@ from functools import partial
 import numpy as np
 
 from pepcore import power_ep
-from pepcore.kernels.checks import check_kernel
-from pepcore.likelihoods.checks import check_likelihood
+from pepcore.kernels.base import check_kernel
+from pepcore.likelihoods.base import check_likelihood
 from pepcore.results import Model
+from pepcore.sweeps import infer_from
 from pepcore.threads import one_blas_thread
 from pepcore.training.coordinates import Coordinates
-from pepcore.training.search import Search, infer_from
+from pepcore.training.search import Search
 from pepcore.training.starts import choose_pseudo_inputs, default_kernel, spread_of, variance_of
 from pepcore.validation import (
     as_real,

@@ -6,18 +6,17 @@ import numpy as np
 
 from pepcore.features import Basis, feature_map
 from pepcore.gaussian import inverse_lower
-from pepcore.kernels.checks import check_kernel
-from pepcore.likelihoods.checks import check_likelihood
+from pepcore.kernels.base import check_kernel
+from pepcore.likelihoods.base import check_likelihood
 from pepcore.normal_equations import natural_parameters, solve_posterior
 from pepcore.posterior import Posterior
 from pepcore.power_ep import iterative
 from pepcore.results import Fit, Model
 from pepcore.sites import ImproperCavityError, Sites
-from pepcore.sweeps import halving, unless_astray
+from pepcore.sweeps import halving, infer_from, unless_astray
 from pepcore.threads import one_blas_thread
 from pepcore.training.coordinates import Coordinates
 from pepcore.training.loop import Learner, bar, remedied, run
-from pepcore.training.search import infer_from
 from pepcore.training.starts import choose_pseudo_inputs, default_kernel, spread_of
 from pepcore.validation import (
     check_alpha,

@@ -1,24 +1,14 @@
 """L-BFGS on all data, safe from evidence that is none: of inference that has not converged, or has failed."""
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError
 
 from pepcore.gaussian import Array
 from pepcore.results import Record
-from pepcore.sites import ImproperCavityError
 from pepcore.training.coordinates import Coordinates, open_box
 from pepcore.training.loop import Interruptible, bar
-
-
-def infer_from(infer: Callable, sites: Any) -> Any:
-    """infer(sites), or infer(None), from flat ones, where these leave no proper cavity."""
-    try:
-        return infer(sites)
-    except ImproperCavityError:
-        return infer(None)
 
 
 class _SettledError(Exception):
