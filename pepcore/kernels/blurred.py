@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pepcore.kernels.base import Kernel, shared
-from pepcore.kernels.checks import check_kernel, check_points
+from pepcore.kernels.base import Kernel, check_kernel, check_points, shared
 from pepcore.kernels.stationary import SquaredExponential
 from pepcore.validation import as_real
 

@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pepcore.kernels.base import Kernel, shared
-from pepcore.kernels.checks import check_points
+from pepcore.kernels.base import Kernel, check_points, shared
 from pepcore.kernels.distances import squared_distances, weighted_squares
 from pepcore.kernels.sums import Sum
 from pepcore.validation import as_real

@@ -17,8 +17,8 @@ from pepcore.gaussian import (
     multiply_lower,
     solve_lower,
 )
-from pepcore.kernels.checks import check_kernel
-from pepcore.likelihoods.checks import check_likelihood
+from pepcore.kernels.base import check_kernel
+from pepcore.likelihoods.base import check_likelihood
 from pepcore.normal_equations import posterior_of
 from pepcore.posterior import Posterior
 from pepcore.results import Fit

@@ -16,7 +16,7 @@ from pepcore.decoupled import bases as decoupled_bases
 from pepcore.decoupled import bound as decoupled_bound
 from pepcore.decoupled.bases import Bases, Process
 from pepcore.decoupled.bound import StoredRows, bound, kl_divergence, marginals
-from pepcore.decoupled.learning import check_end, packed, unpacked
+from pepcore.decoupled.learning import check_end
 from pepcore.decoupled.natural import (
     coupled_step,
     diagonal_direction,
@@ -33,6 +33,7 @@ from pepcore.decoupled.parametrisations import PARAMETRISATIONS, Decoupled, Hybr
 from pepcore.gaussian import NotPositiveDefiniteError
 from pepcore.kernels import Matern52, SquaredExponential
 from pepcore.likelihoods import Gaussian, Likelihood, Logit, Poisson, Probit, StudentT
+from pepcore.training.coordinates import packed, unpacked
 from tests.conftest import reference
 
 KINDS = [Hybrid, Orthogonal, OrthogonalWeights, Decoupled]
