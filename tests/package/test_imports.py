@@ -17,6 +17,7 @@ FLOORS = (
     ("training",),
     ("multiclass",),
     ("decoupled",),
+    ("estimators",),
 )
 FLOOR = {name: number for number, names in enumerate(FLOORS) for name in names}
 PACKAGE = ROOT / "pepcore"
