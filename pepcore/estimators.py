@@ -7,7 +7,7 @@ X and y. Counts and labels are never standardised. `standardise=False` leaves ev
 """
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Self
 
@@ -53,10 +53,14 @@ class _PowerEP(BaseEstimator):
     def _scaled(self, X: Array) -> Array:
         return (X - self.X_mean_) / self.X_scale_
 
+    def _data(self, X: ArrayLike, y: ArrayLike, reset: bool = True, **options: bool) -> tuple[Array, np.ndarray]:
+        """X (N, D) and y (N,), checked; numbers in C order, so that a table gives the same digits as an array."""
+        return validate_data(self, X, y, dtype=np.float64, order="C", reset=reset, **options)
+
     def _inputs(self, X: ArrayLike) -> Array:
         """New inputs (S, D), checked and in the units of the model."""
         check_is_fitted(self, "model_")
-        return self._scaled(validate_data(self, X, dtype=np.float64, reset=False))
+        return self._scaled(validate_data(self, X, dtype=np.float64, order="C", reset=False))
 
     def _start(self, X: Array, y: Array | None = None) -> tuple[Kernel, Array, int]:
         """Kernel, pseudo-inputs (M, D) and seed that learning starts from, for X (N, D) and y (N,) in the model's units."""
@@ -77,9 +81,10 @@ class _PowerEP(BaseEstimator):
         if self.batch is not None:
             steps = {"optimise": self._names(noise="likelihood"), "batch": self.batch, "epochs": self.epochs, "seed": seed}
             return training.fit_minibatch(kernel, X, y, likelihood, Z=Z, alpha=self.alpha, **steps)
-        gaussian = isinstance(likelihood, Gaussian)
-        infer = power_ep.regression if gaussian else power_ep.infer
-        values = {"noise": likelihood.noise} if gaussian else {"likelihood": likelihood}
+        infer: Callable = power_ep.infer
+        values: dict = {"likelihood": likelihood}
+        if isinstance(likelihood, Gaussian):
+            infer, values = power_ep.regression, {"noise": likelihood.noise}
         names = self._names(noise=next(iter(values)))
         if not names:
             return _as_model({"kernel": kernel, "Z": Z, **values}, infer(kernel, Z, X, y, alpha=self.alpha, **values))
@@ -124,16 +129,14 @@ class PowerEPRegressor(RegressorMixin, _PowerEP):
     kernel : kernel of pepcore, or None for a squared exponential with one lengthscale per input
     likelihood : None for Gaussian noise, or Gaussian(noise), StudentT(degrees, scale) for outliers, Poisson() for counts
         The latent f has mean 0. Far from the data, the log rate of counts therefore returns to 0.
-    M : int
-        Number of pseudo-inputs, unless Z is an array. It is lowered to the number of distinct rows of X.
+    M : int, number of pseudo-inputs unless Z is an array; it is lowered to the number of distinct rows of X
     Z : "kmeans", "subset" (random rows), or (M, D) array to start from, in the units of X
     alpha : float, in [0, 1]; 0 is VFE, 1 is FITC and EP
     noise : float, variance of Gaussian noise to start from; None for a tenth of the variance of y
     optimise : tuple, which of "kernel", "noise" (the likelihood's parameter) and "Z" to learn; () for inference alone
     restarts : int, number of starts of L-BFGS, all but the first with scattered kernel parameters and noise
     max_evaluations : int, of the log evidence and its gradient, for each start
-    batch : int or None
-        Learn with Adam on batches of so many data; None for L-BFGS on all data.
+    batch : int, number of data in each step of Adam; None for L-BFGS on all data
     epochs : int, passes over the data if `batch` is given
     standardise : bool, whether the model sees inputs and real targets of mean 0 and variance 1
     random_state : int, RandomState or None, for the choice of Z, the restarts and the order of the batches
@@ -170,19 +173,18 @@ class PowerEPRegressor(RegressorMixin, _PowerEP):
 
         ValueError for wrong shapes, NaN, targets that the likelihood does not know, and settings out of range.
         """
-        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
-        X, y = self._measure(X), np.asarray(y, dtype=float)
+        inputs, targets = self._data(X, y, y_numeric=True)
         self.y_mean_, self.y_scale_, likelihood = 0.0, 1.0, self.likelihood
         if isinstance(likelihood, Probit | Logit):
             raise ValueError(f"likelihood = {likelihood!r} is for labels; use PowerEPClassifier")
         if likelihood is not None and self.noise is not None:
             raise ValueError(f"noise = {self.noise} and likelihood = {likelihood!r}: give one of them, not both")
         if self.standardise and (likelihood is None or isinstance(likelihood, REAL)):
-            self.y_mean_, self.y_scale_ = float(y.mean()), float(np.sqrt(variance_of(y)))
-        y = (y - self.y_mean_) / self.y_scale_
+            self.y_mean_, self.y_scale_ = float(targets.mean()), float(np.sqrt(variance_of(targets)))
+        targets = (targets - self.y_mean_) / self.y_scale_
         if likelihood is None:
-            likelihood = Gaussian(self.noise if self.noise is not None else 0.1 * variance_of(y))
-        return self._keep(self._learn(X, y, likelihood))
+            likelihood = Gaussian(self.noise if self.noise is not None else 0.1 * variance_of(targets))
+        return self._keep(self._learn(self._measure(inputs), targets, likelihood))
 
     @available_if(_noise_is_gaussian)
     def partial_fit(self, X: ArrayLike, y: ArrayLike) -> Self:
@@ -193,8 +195,8 @@ class PowerEPRegressor(RegressorMixin, _PowerEP):
         """
         if not hasattr(self, "model_"):
             return self.fit(X, y)
-        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, reset=False)
-        fit = power_ep.add_data(self.model_.fit, self._scaled(X), (y - self.y_mean_) / self.y_scale_)
+        inputs, targets = self._data(X, y, reset=False, y_numeric=True)
+        fit = power_ep.add_data(self.model_.fit, self._scaled(inputs), (targets - self.y_mean_) / self.y_scale_)
         return self._keep(replace(self.model_, fit=fit))
 
     def predict(self, X: ArrayLike, return_std: bool = False, return_cov: bool = False) -> Array | tuple[Array, Array]:
@@ -239,21 +241,18 @@ class PowerEPClassifier(ClassifierMixin, _PowerEP):
 
     Parameters
     ----------
-    kernel, M, Z, alpha, batch, epochs, random_state : as for `PowerEPRegressor`
+    kernel, M, Z, alpha, optimise, batch, epochs, standardise, random_state : as for `PowerEPRegressor`
     noise : float, variance of the noise on each latent function to start from; the probit link of two classes has none
-    optimise : tuple, which of "kernel", "noise" and "Z" to learn; () for inference alone
     restarts : int, number of starts of L-BFGS; 1 for more than two classes
     max_evaluations : int, of the log evidence and its gradient; for more than two classes the number of inner updates
-    standardise : bool, whether the model sees inputs of mean 0 and variance 1
 
     Attributes
     ----------
     classes_ : (C,) labels in ascending order
-    model_ : Model, the result of learning, in its own units (see the head of this module)
     kernel_ : kernel, or C of them for more than two classes
     Z_ : (M, D) in the units of X, or C such arrays
     noise_ : (C,), or None for two classes
-    likelihood_, log_marginal_likelihood_value_, X_mean_, X_scale_, n_iter_, n_features_in_, feature_names_in_
+    model_, likelihood_, log_marginal_likelihood_value_, X_mean_, X_scale_, n_iter_, n_features_in_, feature_names_in_
         As for `PowerEPRegressor`.
 
     Source: bui2017 section 3.5; villacampa2017 section 2.3.
@@ -277,28 +276,29 @@ class PowerEPClassifier(ClassifierMixin, _PowerEP):
 
         ValueError for wrong shapes, NaN, labels of one class only, and settings out of range.
         """
-        X, y = validate_data(self, X, y, dtype=np.float64)
-        check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
+        inputs, labels = self._data(X, y)
+        check_classification_targets(labels)
+        self.classes_, codes = np.unique(labels, return_inverse=True)
+        C = len(self.classes_)
+        if C < 2:
             raise ValueError(f"y holds one class only, {self.classes_[0]!r}; a classifier needs labels of two or more")
-        X = self._measure(X)
-        if len(self.classes_) == 2:
-            return self._keep(self._learn(X, 2.0 * codes - 1, Probit()))
-        return self._keep(self._learn_classes(X, codes, len(self.classes_)))
+        inputs = self._measure(inputs)
+        if C == 2:
+            return self._keep(self._learn(inputs, np.where(codes == 1, 1.0, -1.0), Probit()))
+        return self._keep(self._learn_classes(inputs, codes, C))
 
-    def _learn_classes(self, X: Array, y: Array, C: int) -> Model:
+    def _learn_classes(self, X: Array, y: np.ndarray, C: int) -> Model:
         """The model of C latent functions for X (N, D) in its units and labels y (N,), 0 ... C − 1."""
         kernel, Z, seed = self._start(X)
-        kernels, Z, names = C * [kernel], C * [Z], self._names(kernel="kernels")
-        options = {"alpha": self.alpha, "noise": self.noise, "classes": C}
+        kernels, points, names = C * [kernel], C * [Z], self._names(kernel="kernels")
+        options: dict = {"alpha": self.alpha, "noise": self.noise, "classes": C}
         if self.batch is not None:
             options |= {"batch": self.batch, "epochs": self.epochs, "optimise": names, "seed": seed}
-            return multiclass.fit_minibatch(kernels, Z, (X, y), **options)
+            return multiclass.fit_minibatch(kernels, points, (X, y), **options)
         if not names:
-            fit = multiclass.infer(kernels, Z, X, y, **options)
-            return _as_model({"kernels": kernels, "Z": Z, "noise": fit.noise}, fit)
-        return multiclass.fit(kernels, X, y, Z=Z, iterations=self.max_evaluations, optimise=names, **options)
+            fit = multiclass.infer(kernels, points, X, y, **options)
+            return _as_model({"kernels": kernels, "Z": points, "noise": fit.noise}, fit)
+        return multiclass.fit(kernels, X, y, Z=points, iterations=self.max_evaluations, optimise=names, **options)
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """The most probable label (S,) at each row of X (S, D)."""
