@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import blas, eigh
 
 from pepcore.features import feature_map, pull_back, pull_back_blocks, row_blocks
@@ -95,7 +96,7 @@ def regression(kernel, Z, X, y, *, noise=0.1, alpha=0.5, blocks=None, jitter=1e-
 
 
 @one_blas_thread
-def add_data(fit, X, y):
+def add_data(fit: Fit, X: ArrayLike, y: ArrayLike) -> Fit:
     """The fit after more data, in O(N M² + M³): exactly that of `regression` on old and new data together.
 
     Kernel, pseudo-inputs, noise and power stay as they are. The old posterior takes the place of the prior.
@@ -135,7 +136,7 @@ def add_data(fit, X, y):
     return Fit(float(log_evidence), Posterior(old.basis, mean, C), fit.likelihood, alpha, None, _no_gradient)
 
 
-def _no_gradient():
+def _no_gradient() -> dict:
     raise NotImplementedError("add_data keeps no gradient; call power_ep.regression on all data for it")
 
 
