@@ -199,20 +199,16 @@ class _Tied(_Learner):
         if self.climber is not None:
             self.climb(sites_tied.gradient_of(maps, factors, self.state, weight))
         share = 1 / weight if self.whole else max(1 / number, 1 / weight)
-        self.move(self.given_step if self.given_step is not None else min(1.0, share))
+        moved, _ = halving(self.toward_target, min(1.0, share) if self.given_step is None else self.given_step)
+        self.sites = self.state.sites if moved is None else moved
         return said
 
-    def move(self, step):
-        """Towards the batch's target; by less where that leaves no posterior, as factors that are not log-concave may."""
-
-        def attempt(step):
-            sites = self.state.sites.toward(self.state.target, step)
-            if self.approximation != "sep":  # whose factors are log-concave
-                solve_posteriors(*sites.total(), concave=False)
-            return sites
-
-        sites, _ = halving(attempt, step)
-        self.sites = self.state.sites if sites is None else sites
+    def toward_target(self, step):
+        """The sites after a step towards the batch's target; ImproperCavityError where that leaves no posterior."""
+        sites = self.state.sites.toward(self.state.target, step)
+        if self.approximation != "sep":  # whose factors are log-concave
+            solve_posteriors(*sites.total(), concave=False)
+        return sites
 
 
 class _PerDatum(_Learner):

@@ -1,6 +1,6 @@
 """The coordinates that an optimiser sees: logarithms of what is positive, points in units of each input's spread."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -56,25 +56,17 @@ class Coordinates:
 
     def unpack(self, point: Array, values: dict) -> dict:
         """A dict like `values` with what the vector `point` (P,) says."""
-        position = 0
+        sizes = [np.size(old) if name in (*POSITIVE, *POINTS) else len(packed(old)) for name, old in self._leaves(values)]
+        pieces = iter(np.split(point, np.cumsum(sizes)[:-1]))
 
         def take(name: str, old: Any) -> Any:
-            nonlocal position
-            start, position = position, position + (np.size(old) if name in (*POSITIVE, *POINTS) else len(packed(old)))
-            numbers = point[start:position]
+            numbers = next(pieces)
             if name in POSITIVE:
                 numbers = np.exp(np.clip(numbers, -LOG_LIMIT, LOG_LIMIT))
                 return numbers if np.ndim(old) else float(numbers[0])
             return numbers.reshape(old.shape) * self.spread if name in POINTS else unpacked(numbers, old)
 
-        def renew(name: str, old: Any) -> Any:
-            if isinstance(old, tuple):
-                return tuple(renew(name, part) for part in old)
-            if hasattr(old, "parameters"):
-                return old.with_parameters({key: take(name, part) for key, part in old.parameters.items()})
-            return take(name, old)
-
-        return {name: renew(name, value) if name in self.learn else value for name, value in values.items()}
+        return {name: _renewed(name, value, take) if name in self.learn else value for name, value in values.items()}
 
     def pack_gradient(self, values: dict, gradient: dict, weight: float = 1.0) -> Array:
         """`weight` times the gradient, by the chain rule from natural units: d/d log p = p d/dp, d/d(Z/spread) = spread d/dZ.
@@ -129,6 +121,15 @@ def _arrays(like: Any, value: Any) -> Iterator:
         yield from (found[key] for key in like.parameters)
     else:
         yield value
+
+
+def _renewed(name: str, old: Any, take: Callable) -> Any:
+    """A value like `old` of the numbers and arrays that take(name, array) gives for those in it, from left to right."""
+    if isinstance(old, tuple):
+        return tuple(_renewed(name, part, take) for part in old)
+    if hasattr(old, "parameters"):
+        return old.with_parameters({key: take(name, part) for key, part in old.parameters.items()})
+    return take(name, old)
 
 
 def _named(name: str, value: Any) -> Iterator:
