@@ -24,6 +24,7 @@ from figures import FOLDER
 RESULTS = FOLDER / "results"
 # identifier, which names the table of results -> module in this folder
 STUDIES = {
+    "choose_alpha": "book.choose_alpha",
     "gp_scaling": "book.gp_scaling",
     "sampling_truth": "book.sampling_truth",
     "start_here": "book.start_here",
