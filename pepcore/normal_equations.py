@@ -62,9 +62,9 @@ def solve_posterior(precision, shift, concave):
 def without_own_site(features, sites, mean, C):
     """Marginals of aᵀv under the posterior without the whole site of each datum in turn: mean (N,) and variance (N,).
 
-    s\\ = s/c and μ\\ = μ − (ν − τμ) s\\ with c = 1 − τs. Where c is small both differences lose digits, so those data, at
-    most M/(1 − c) of them, are multiplied anew to the posterior of all others. With K the covariance of their aᵀv there, and
-    μ₀ their mean, B = I + √τ K √τ gives c = (B⁻¹)_nn and ν − τμ = √τ B⁻¹(ν/√τ − √τ μ₀) without a difference.
+    s\\ = s/c and μ\\ = μ − (ν − τμ) s\\ with c = 1 − τs. Where c is small these differences lose digits. The sites of such
+    data, of which there are few since Σ τs <= M, are multiplied anew to the posterior of all others. With the mean μ₀ and the
+    covariance K of their aᵀv there, B = I + √τ K √τ gives c = (B⁻¹)_nn and ν − τμ = √τ B⁻¹(ν/√τ − √τ μ₀) without a difference.
 
     Parameters
     ----------
