@@ -41,7 +41,7 @@ SIZES = (20, 10, 50)
 SIZES_OF_ONE_INPUT = (20, 10, 4)
 SPLITS = range(10)
 SEARCHES = ("one start", "six starts", "six times as long")
-EVALUATIONS = {"real": 300, "labels": 150}
+EVALUATIONS = {"real": 300, "labels": 100}
 FOLDS, HELD_OUT = 5, 0.1
 OUTPUTS = ("nll", "point", "train_nll", "log_evidence", "loo_nll", "loo_point", "held_out_nll", "held_out_point", "cv_nll",
            "cv_point", "fit_seconds", "loo_seconds", "held_out_seconds", "cv_seconds", "evaluations", "refit_evaluations",
