@@ -20,9 +20,9 @@ from pepcore.gaussian import (
     safe_cholesky,
     solve_lower,
 )
-from pepcore.kernels.checks import check_kernel
+from pepcore.kernels.base import check_kernel
 from pepcore.likelihoods import Gaussian
-from pepcore.likelihoods.checks import check_likelihood
+from pepcore.likelihoods.base import check_likelihood
 from pepcore.normal_equations import check_left_out
 from pepcore.posterior import Posterior
 from pepcore.results import Fit, LeftOut

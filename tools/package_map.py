@@ -25,6 +25,7 @@ FLOORS = (
     ("training",),
     ("multiclass",),
     ("decoupled",),
+    ("estimators",),
 )
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 FIRST = ("sites", "features", "posterior", "exact", "power_ep", "training")  # what a newcomer reads, in this order

@@ -118,7 +118,7 @@ def factors(seed=0, N=5, scale=0.3):
     return Dataset("factors", x[:, None], y, "binary", truth={"theta": theta, "scale": scale})
 
 
-def stream(seed=0, rows=5_000_000, block=10_000, D=8, noise=0.1, lengthscale=2.0, features=128):
+def stream(seed=0, *, rows=5_000_000, block=10_000, D=8, noise=0.1, lengthscale=2.0, features=128):
     """Regression data too many to hold: an iterator of blocks of one and the same random function.
 
     The function is a sum of `features` random cosines, close to a draw of a GP with a squared exponential kernel of

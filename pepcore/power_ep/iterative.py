@@ -17,8 +17,8 @@ from pepcore.gaussian import (
     multiply_lower,
     solve_lower,
 )
-from pepcore.kernels.checks import check_kernel
-from pepcore.likelihoods.checks import check_likelihood
+from pepcore.kernels.base import check_kernel
+from pepcore.likelihoods.base import check_likelihood
 from pepcore.normal_equations import posterior_of
 from pepcore.posterior import Posterior
 from pepcore.results import Fit
@@ -139,7 +139,7 @@ class Marginals(NamedTuple):
     h: np.ndarray  # (N,)
 
 
-def local_moments(features, y, likelihood, alpha, sites, mean, C, weight=1.0):
+def local_moments(features, y, likelihood, alpha, sites, *, mean, C, weight=1.0):
     """State of the data in `features` from the posterior N(mean, (C Cᵀ)⁻¹) of v; each datum counts `weight` times."""
     return _evaluate(y, likelihood, alpha, Marginals(sites, mean, C, *_project(features, mean, C)), weight)
 

@@ -37,8 +37,8 @@ def pepcore_evaluation(N, D, M, percent):
 
     def evaluate(step):
         kernel = SquaredExponential(1.5 + step, lengthscales)
-        method = "alternating" if percent == 100 else "parallel"
-        fit = power_ep.infer(kernel, Z, X, y, Probit(), alpha=percent / 100, method=method, tolerance=TOLERANCE)
+        schedule = "alternating" if percent == 100 else "parallel"
+        fit = power_ep.infer(kernel, Z, X, y, Probit(), alpha=percent / 100, schedule=schedule, tolerance=TOLERANCE)
         return fit.log_evidence, fit.sweeps
 
     return evaluate

@@ -34,9 +34,9 @@ def measure(case, options):
     gamma = {"coupled": None, "decoupled": np.vstack([gamma, beta])}.get(basis, gamma)
     moments = []
     decoupled.infer(
-        SquaredExponential(1.0, np.full(INPUTS, 2.0)), beta, gamma, X, y, Gaussian(0.1), basis,
-        natural=rule == "natural", steps=options.steps + 2, batch=options.batch, columns=64,
-        optimise=("kernel", "beta", "gamma", "likelihood"), at_step=lambda *_: moments.append(time.process_time()),
+        SquaredExponential(1.0, np.full(INPUTS, 2.0)), beta, gamma, X, y, Gaussian(0.1),
+        basis=basis, natural=rule == "natural", steps=options.steps + 2, batch=options.batch, columns=64,
+        optimise=("kernel", "beta", "gamma", "likelihood"), callback=lambda _: moments.append(time.process_time()),
     )  # fmt: skip
     seconds = [after - before for before, after in zip(moments[1:-1], moments[2:], strict=True)]  # the first one warms up
     megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -19,7 +19,7 @@ import time
 ONE_THREAD = {name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")}
 
 
-def step(method):
+def step(approximation):
     import numpy as np
 
     from pepcore.kernels import SquaredExponential
@@ -38,12 +38,12 @@ def step(method):
             units.append(time.process_time() - start[0])
             start[0] = time.process_time()
 
-        arguments = {"method": method, "classes": 10, "epochs": 5, "rate": rate}
+        arguments = {"approximation": approximation, "classes": 10, "epochs": 5, "rate": rate}
         kernel = SquaredExponential(1.0, np.full(784, 10.0))
         fit_minibatch(kernel, X[:200], (X, y), **arguments, callback=after)
         what = "a step" if rate else "sites alone"
         ratio = np.median(np.array(spent) / units)
-        print(f"{method:>6} {what:>12}: median {np.median(spent):.4f} s, least {min(spent):.4f} s, {ratio:.2f} products, "
+        print(f"{approximation:>6} {what:>12}: median {np.median(spent):.4f} s, least {min(spent):.4f} s, {ratio:.2f} products, "
               f"{peak():.0f} MB", flush=True)
 
 

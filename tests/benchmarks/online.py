@@ -31,7 +31,7 @@ def learn(name, rows, budget):
         y = np.where(block.y > 0, 1.0, -1.0) if classes else block.y
         error = "-"
         if state.seen:
-            mean, _ = state.predict(block.X[:2000])
+            mean, _ = state.predict_f(block.X[:2000])
             error = f"{np.mean(np.sign(mean) != y[:2000]) if classes else np.mean((mean - y[:2000]) ** 2):.4f}"
         start = time.process_time()
         state = online.update(state, block.X, y)

@@ -52,9 +52,9 @@ def test_gradients_agree_with_central_differences(kind, columns):
     parameters = tuple(somewhere(kind, bases, seed, size=0.1) for seed in range(C))  # no diagonal of S_root near 0
 
     def value(kernel=kernel, beta=beta, gamma=gamma, parameters=parameters):
-        return bound(Bases.build(kernel, beta, gamma), parameters, X, y, likelihood, 1.3, columns).value
+        return bound(Bases.build(kernel, beta, gamma), parameters, X, y, likelihood, weight=1.3, columns=columns).value
 
-    gradient = bound(bases, parameters, X, y, likelihood, 1.3, columns, hyper=True).gradient
+    gradient = bound(bases, parameters, X, y, likelihood, weight=1.3, columns=columns, hyper=True).gradient
     for name, old in vars(parameters[1]).items():
         change = lambda new, name=name: (parameters[0], replace(parameters[1], **{name: new}), parameters[2])
         slope = differences(lambda new, change=change: value(parameters=change(new)), old)

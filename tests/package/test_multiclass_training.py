@@ -13,11 +13,12 @@ from test_multiclass import problem
 from pepcore import multiclass
 from pepcore.kernels import SquaredExponential
 from pepcore.multiclass import learning
-from pepcore.multiclass.bound import Bound, BoundParameters
+from pepcore.multiclass.bound import Bound
 from pepcore.multiclass.learning import fit
 from pepcore.multiclass.minibatch import fit_minibatch
-from pepcore.multiclass.steps import Adaptive, Parameters
 from pepcore.sites import Sites
+from pepcore.training.adam import Adaptive
+from pepcore.training.coordinates import Coordinates
 
 SMALL = {"M": 4, "iterations": 25, "tolerance": 1e-4, "max_sweeps": 100}
 
@@ -73,7 +74,7 @@ def test_what_is_not_learnt_stays():
 
 def test_the_vector_of_parameters_is_undone_and_its_gradient_is_the_chain_rule():
     kernels, Z, X, y, noise = problem()
-    parameters = Parameters(("kernels", "Z", "noise"), np.array([0.7, 1.3]))
+    parameters = Coordinates(("kernels", "Z", "noise"), np.array([0.7, 1.3]))
     values = {"kernels": tuple(kernels), "Z": tuple(Z), "noise": noise}
     point = parameters.pack(values)
     again = parameters.unpack(point, values)
@@ -105,7 +106,7 @@ def test_the_adaptive_step_grows_by_two_percent_and_halves_when_the_sign_changes
 def test_the_bounds_gradient_is_that_of_differences_and_its_optimum_is_that_of_natural_gradients():
     kernels, Z, X, y, noise = problem()
     bound, values = Bound(X, y, 3, 1e-3 * 2 / 3, 1e-6), {"kernels": tuple(kernels), "Z": tuple(Z), "noise": noise}
-    parameters, values = BoundParameters(("kernels", "Z", "noise"), np.array([0.7, 1.3])), bound.start(values)
+    parameters, values = Coordinates(("kernels", "Z", "noise", "q"), np.array([0.7, 1.3])), bound.start(values)
     rng = np.random.default_rng(0)
     point = parameters.pack(values) + 0.1 * rng.standard_normal(len(parameters.pack(values)))
     direction, moved = rng.standard_normal(len(point)), parameters.unpack(point, values)

@@ -467,7 +467,7 @@ def test_too_few_sweeps_are_told_truly():
 def test_a_site_that_leaves_no_proper_posterior_is_an_error():
     process = Process.fixed(KERNEL, XS)
     a = np.eye(9)[0]
-    with pytest.raises(ImproperCavityError, match="must be log-concave"):
+    with pytest.raises(ImproperCavityError, match="leaves no proper posterior"):
         process.multiply(a, -2.0, 0.0, process.V @ a, a @ process.mean, a @ process.V @ a)
 
 
