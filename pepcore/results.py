@@ -18,6 +18,7 @@ from pepcore.gaussian import Array
 from pepcore.kernels import Kernel
 from pepcore.likelihoods import Gaussian, Likelihood
 from pepcore.normal_equations import SAME, without_own_site
+from pepcore.posterior import Posterior
 from pepcore.sites import Sites
 from pepcore.threads import one_blas_thread
 from pepcore.validation import check_inputs, check_targets
@@ -179,11 +180,7 @@ class Fit(Result):
         return X, y
 
     def _left_out(self, X: Array, y: Array) -> LeftOut:
-        basis, posterior = self.posterior.basis, self.posterior
-        features = Features(basis, check_inputs(X, columns=basis.Z.shape[1]), None, None, None, None)
-        mean, variance = without_own_site(features, self.sites, posterior.mean, posterior.precision_cholesky)
-        for rows, _, h in features.blocks():
-            variance[rows] += h
+        mean, variance = latent_left_out(self.posterior, self.sites, X)
         return LeftOut(mean, variance, self.likelihood.log_predictive(y, mean, variance))
 
 
@@ -250,6 +247,15 @@ class Model(Result):
     def noise(self) -> Any:
         """Noise variance, or (C,) of the classes; None for a likelihood without."""
         return self.parameters.get("noise")
+
+
+def latent_left_out(posterior: Posterior, sites: Sites, X: Array) -> tuple[Array, Array]:
+    """Mean (N,) and variance (N,) of the latent f at each row of X (N, D) without its own site, one along each a_n."""
+    features = Features(posterior.basis, check_inputs(X, columns=posterior.basis.Z.shape[1]), None, None, None, None)
+    mean, variance = without_own_site(features, sites, posterior.mean, posterior.precision_cholesky)
+    for rows, _, h in features.blocks():
+        variance[rows] += h
+    return mean, variance
 
 
 def leave_one_out(fit: Result, X: ArrayLike, y: ArrayLike) -> LeftOut:

@@ -5,16 +5,14 @@ from functools import partial
 
 import numpy as np
 
-from pepcore.features import Features
 from pepcore.multiclass import sites_each, sites_tied
 from pepcore.multiclass.checks import check_epsilon, check_labels, check_model, check_power, check_tied_sites
 from pepcore.multiclass.factors import factors_of
 from pepcore.multiclass.likelihood import RobustMax
 from pepcore.multiclass.maps import ClassMaps
 from pepcore.multiclass.sites_tied import TiedSites
-from pepcore.normal_equations import without_own_site
 from pepcore.posterior import Posterior, Posteriors
-from pepcore.results import Fit, LeftOut
+from pepcore.results import Fit, LeftOut, latent_left_out
 from pepcore.sites import Sites, check_sites
 from pepcore.sweeps import Mixing, run_sweeps
 from pepcore.threads import one_blas_thread
@@ -51,17 +49,10 @@ class MulticlassFit(Fit):
 
     def _left_out(self, X, y):
         """All sites of a datum are taken out of every class, those of its factors with each rival together; :eq:`loo-classes`."""
-        means, variances = [], []
-        factors = Pairwise(y, len(self.posterior)) if self.approximation == "ep" else Joint(y, len(self.posterior), self.epsilon)
+        factors = factors_of(self.approximation, y, len(self.posterior), self.epsilon)
         tau, nu = factors.scatter(self.sites.tau), factors.scatter(self.sites.nu)
-        for c, part in enumerate(self.posterior.parts):
-            features = Features(part.basis, check_inputs(X, columns=part.basis.Z.shape[1]), None, None, None, None)
-            mean, variance = without_own_site(features, Sites(tau[c], nu[c]), part.mean, part.precision_cholesky)
-            for rows, _, h in features.blocks():
-                variance[rows] += h
-            means.append(mean)
-            variances.append(variance)
-        mean, variance = np.stack(means, axis=1), np.stack(variances, axis=1)
+        parts = [latent_left_out(part, Sites(tau[c], nu[c]), X) for c, part in enumerate(self.posterior.parts)]
+        mean, variance = (np.stack(values, axis=1) for values in zip(*parts, strict=True))
         return LeftOut(mean, variance, self.likelihood.log_predictive(y, mean, variance))
 
 
