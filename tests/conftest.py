@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from built_outputs import pytest_addoption, pytest_collect_file  # noqa: F401  (hooks of pytest)
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -88,12 +89,12 @@ def changed(function, place, change):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Cells that nbval collects count as tests of the book; asking for nbval and finding no cell is an error."""
+    """Cells of notebooks count as tests of the book; asking for them and finding none is an error."""
     cells = [item for item in items if item.path.suffix == ".ipynb"]
     for cell in cells:
         cell.add_marker("book")
-    if config.getoption("nbval", False) and not cells:
-        raise pytest.UsageError("--nbval was given, but no cell of a notebook was found")
+    if (config.getoption("nbval") or config.getoption("nbval_built")) and not cells:
+        raise pytest.UsageError("notebooks were asked for, but no cell of one was found")
 
 
 @pytest.hookimpl(wrapper=True)
