@@ -9,8 +9,7 @@ import copy
 
 import build_book
 import pytest
-from nbval.kernel import coalesce_streams
-from nbval.plugin import IPyNbCell, IPyNbFile
+from nbval.plugin import IPyNbCell, IPyNbFile, coalesce_streams
 
 
 def pytest_addoption(parser):
