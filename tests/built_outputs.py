@@ -12,10 +12,6 @@ import pytest
 from nbval.plugin import IPyNbCell, IPyNbFile, coalesce_streams
 
 
-def pytest_addoption(parser):
-    parser.addoption("--nbval-built", action="store_true", help="compare notebooks with what `make book` computed")
-
-
 def pytest_collect_file(file_path, parent):
     if file_path.suffix == ".ipynb" and parent.config.getoption("nbval_built"):
         return BuiltNotebook.from_parent(parent, path=file_path)

@@ -10,8 +10,8 @@ from collections import Counter
 from contextlib import contextmanager
 from pathlib import Path
 
+import built_outputs
 import pytest
-from built_outputs import pytest_addoption, pytest_collect_file  # noqa: F401  (hooks of pytest)
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -23,7 +23,12 @@ for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
 
+def pytest_addoption(parser):
+    parser.addoption("--nbval-built", action="store_true", help="compare notebooks with what `make book` computed")
+
+
 def pytest_configure(config):
+    config.pluginmanager.register(built_outputs)        # the hooks of a conftest.py see no files outside its folder
     try:
         from hypothesis import settings
     except ImportError:
