@@ -10,17 +10,17 @@ import build_book
 FIRST_PORT = 8000
 
 
-def server(port=FIRST_PORT, last=FIRST_PORT + 100):
-    """A server of the site on the first free port from `port` on."""
+def server(first=FIRST_PORT, count=100):
+    """A server of the site on the first free one of `count` ports."""
     handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(build_book.SITE))
-    for number in range(port, last):
+    for port in range(first, first + count):
         try:
-            return http.server.ThreadingHTTPServer(("127.0.0.1", number), handler)
+            return http.server.ThreadingHTTPServer(("127.0.0.1", port), handler)
         except OSError as problem:
             if problem.errno != errno.EADDRINUSE:
                 raise
-            print(f"Port {number} is taken.")
-    sys.exit(f"The ports {port} to {last - 1} are all taken.")
+            print(f"Port {port} is taken.")
+    sys.exit(f"The ports {first} to {first + count - 1} are all taken.")
 
 
 def main():

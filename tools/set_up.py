@@ -20,10 +20,14 @@ STAMP = os.path.join(VENV, ".ready")     # where the environment was set up, and
 OLDEST = (3, 11)
 GIGABYTES = 2.5     # the environment, the site, the site's scripts, and what is being unpacked
 
-# What pip, uv and npm print when something outside this project is in the way, and what to do about it.
+PROXY = ("The package index cannot be reached through the proxy {proxy}: correct the variable HTTPS_PROXY, or unset it, and "
+         "run make again.")
+UNREACHABLE = ("The package index cannot be reached: connect this machine to the network, or name a mirror in PIP_INDEX_URL "
+               "(and, for npm, in NPM_CONFIG_REGISTRY), and run make again.")
+
+# What pip and npm print when something outside this project is in the way, and what to do about it.
 OBSTACLES = [
-    (r"ProxyError|[Tt]unnel connection failed|407 Proxy|proxy.*(ECONNREFUSED|ENOTFOUND)|(ECONNREFUSED|ENOTFOUND).*proxy",
-     "The proxy {proxy} does not let this through: correct the variable HTTPS_PROXY, or unset it, and run make again."),
+    (r"ProxyError|[Tt]unnel|407 Proxy", PROXY),
     (r"No space left|ENOSPC|os error 28",
      "The disk is full: about {space} GB are needed in this folder and in the one for temporary files."),
     (r"CERTIFICATE_VERIFY_FAILED|SELF_SIGNED_CERT",
@@ -31,8 +35,7 @@ OBSTACLES = [
      "file in PIP_CERT and NODE_EXTRA_CA_CERTS, and run make again."),
     (r"NewConnectionError|[Nn]ame resolution|Name or service not known|[Tt]imed? ?out|Network is unreachable"
      r"|Connection refused|Connection aborted|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH",
-     "The package index cannot be reached: connect this machine to the network, or name a mirror in PIP_INDEX_URL (and, "
-     "for npm, in NPM_CONFIG_REGISTRY), and run make again."),
+     UNREACHABLE),
     (r"No matching distribution found",
      "The package index has nothing that suits Python {python} on {machine}: try another Python, for example with "
      "make book PYTHON=python3.12."),
@@ -154,7 +157,9 @@ def sentence(said):
     """What is in the way, judging by what a command printed; "" if that is not known."""
     for pattern, advice in OBSTACLES:
         if re.search(pattern, said):
-            proxy = os.environ.get("HTTPS_PROXY") or os.environ.get("https_proxy") or "of this machine"
+            proxy = os.environ.get("HTTPS_PROXY") or os.environ.get("https_proxy") or ""
+            if advice == UNREACHABLE and proxy:
+                advice = PROXY
             return advice.format(proxy=re.sub("//[^@/]*@", "//", proxy), space=GIGABYTES, root=ROOT,
                                  python=platform.python_version(), machine=platform.platform())
     return ""
