@@ -17,8 +17,8 @@ from conftest import ROOT
 SAID = [
     ("ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device", "disk is full"),
     ("npm error code ENOSPC\nnpm error nospc There appears to be insufficient space on your system to finish.", "disk is full"),
-    ("WARNING: Retrying after connection broken by 'ProxyError('Cannot connect to proxy.', OSError('407'))'", "through the proxy"),
-    ("NewConnectionError('<connection>: Failed to establish: [Errno -3] Temporary failure in name resolution')", "mirror"),
+    ("WARNING: Retrying after 'ProxyError('Cannot connect to proxy.', OSError('407'))'", "through the proxy"),
+    ("New('<connection>: Failed to establish: [Errno -3] Temporary failure in name resolution')", "mirror"),
     ("npm error code EAI_AGAIN\nnpm error request to https://registry.npmjs.org/mathjax failed", "mirror"),
     ("SSLError(SSLCertVerificationError(1, '[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed'))", "PIP_CERT"),
     ("ERROR: No matching distribution found for numpy==2.4.6", "try another Python"),
