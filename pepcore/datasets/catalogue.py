@@ -12,6 +12,8 @@ from importlib import resources
 
 import numpy as np
 
+REGISTRY = resources.files("pepcore.datasets").joinpath("registry.toml")
+
 
 class DataError(ValueError):
     """The values are not those of the data set they are said to be."""
@@ -88,7 +90,7 @@ class Dataset:
 
 
 def _read():
-    facts = tomllib.loads(resources.files("pepcore.datasets").joinpath("registry.toml").read_text(encoding="utf-8"))
+    facts = tomllib.loads(REGISTRY.read_text(encoding="utf-8"))
     return {name: _info(name, entry) for name, entry in facts.items()}
 
 

@@ -18,8 +18,9 @@ class DataNotFoundError(FileNotFoundError):
 def load(name, data_home=None):
     """A data set of the registry, verified.
 
-    Looks for `<folder>/<name>.csv.gz`, then `<name>.csv.gz`, in `data_home` and in the user's cache; what is in neither
-    is rebuilt from its public origin. `registry[name].folder` is the folder. What scikit-learn bundles needs no file.
+    Looks for `<folder>/<name>.csv.gz`, then `<name>.csv.gz`, in `data_home`, in the folder `data` of a checkout of this
+    project and in the user's cache; what is in none of them is rebuilt from its public origin. `registry[name].folder`
+    is the folder. What scikit-learn bundles needs no file.
 
     Parameters
     ----------
@@ -43,7 +44,7 @@ def load(name, data_home=None):
     """
     info = find(name)
     data_home = data_home if data_home is not None else os.environ.get("PEPCORE_DATA")
-    folders = [Path(data_home)] if data_home else []
+    folders = [*([Path(data_home)] if data_home else []), *_checkout()]
     if info.folder == "bundled":
         X, y = origins.rebuild(info, cache=None)
         where = "scikit-learn's copy"
@@ -141,6 +142,12 @@ def standardise(train, test):
 # --- where the values come from ---------------------------------------------------------------------------------------
 
 
+def _checkout():
+    """The folder with the small sets, in a list; an empty list where the package was installed without it."""
+    root = Path(__file__).resolve().parents[2]
+    return [root / "data"] if (root / "pyproject.toml").is_file() else []
+
+
 def _cache():
     import pooch
 
@@ -193,7 +200,9 @@ def _from_origin(info, folders):
 def _where_to_place(info, folders, cache, reason):
     places = "\n".join(f"    {path}" for path in _candidates(info, [*folders, cache]))
     hint = (
-        "" if folders else "\n(the environment variable PEPCORE_DATA, which may name a folder of your own, is not set)"
+        ""
+        if os.environ.get("PEPCORE_DATA")
+        else "\n(the environment variable PEPCORE_DATA, which may name a folder of your own, is not set)"
     )
     shape = f"gzip CSV with a header row, {info.N} rows, {info.D} inputs and y in the last column"
     if info.filename.endswith(".npz"):
