@@ -29,7 +29,7 @@ from pepcore.sweeps import parallel, run_sweeps
 from pepcore.validation import check_alpha, check_inputs, check_jitter, check_positive, check_targets
 
 
-def regression(kernel, X, y, noise=0.1, jitter=1e-10):
+def regression(kernel, X, y, *, noise=0.1, jitter=1e-10):
     """Gaussian-process regression with Gaussian noise, exact.
 
     Parameters
@@ -80,7 +80,18 @@ def _regression_gradient(kernel, X, L, white):
 
 
 def infer(
-    kernel, X, y, likelihood, alpha=1.0, method="parallel", step=1.0, tolerance=1e-8, max_sweeps=200, jitter=1e-10
+    kernel,
+    X,
+    y,
+    likelihood,
+    *,
+    alpha=1.0,
+    schedule="parallel",
+    step=1.0,
+    tolerance=1e-8,
+    max_sweeps=200,
+    jitter=1e-10,
+    callback=None,
 ):
     """Power EP with one Gaussian site per datum, for any log-concave likelihood and any power in [0, 1].
 
@@ -93,7 +104,7 @@ def infer(
     y : (N,) targets, for Probit labels -1 and +1
     likelihood : an object as in `pepcore.likelihoods`, for example Probit()
     alpha : float, or (N,) for a private power per datum
-    method : "parallel" or "sequential"
+    schedule : "parallel" or "sequential"
         Update all sites from one posterior, or the posterior after every site. Both have the same fixed points.
     step : float
         Longest damped step, in (0, 1]; it is shortened where that is needed, see `pepcore.sweeps`.
@@ -102,6 +113,7 @@ def infer(
     max_sweeps : int
     jitter : float
         As in `regression`.
+    callback : callable (record) or None, as in `power_ep.infer`
 
     Returns
     -------
@@ -110,7 +122,7 @@ def infer(
     Raises
     ------
     ValueError
-        For wrong shapes, NaN, a power outside [0, 1], labels the likelihood does not know, an unknown method, options of
+        For wrong shapes, NaN, a power outside [0, 1], labels the likelihood does not know, an unknown schedule, options of
         the sweeps that `pepcore.sweeps` refuses, a jitter outside [0, 1e-2].
 
     Source: rasmussen2006 algorithms 3.5 and 3.6, section 5.5.2 for the gradient; bui2017 section 3.3;
@@ -121,17 +133,17 @@ def infer(
     X = check_inputs(X, copy=True)
     y = likelihood.validate(check_targets(y, len(X), copy=True))
     alpha, jitter = check_alpha(alpha, size=len(X)), check_jitter(jitter)
-    if method not in ("parallel", "sequential"):
-        raise ValueError(f"method = {method!r} is unknown; choose 'parallel' or 'sequential'")
+    if schedule not in ("parallel", "sequential"):
+        raise ValueError(f"schedule = {schedule!r} is unknown; choose 'parallel' or 'sequential'")
 
     K = kernel(X)
     evaluate = partial(_evaluate, K, y, likelihood, alpha)
-    propose = parallel if method == "parallel" else partial(_sequential, K, y, likelihood, alpha)
-    state, history, converged = run_sweeps(evaluate, propose, Sites.flat(len(y)), step, tolerance, max_sweeps)
+    propose = parallel if schedule == "parallel" else partial(_sequential, K, y, likelihood, alpha)
+    options = {"step": step, "tolerance": tolerance, "max_sweeps": max_sweeps, "callback": callback}
+    state, ending = run_sweeps(evaluate, propose, Sites.flat(len(y)), **options)
     posterior = _posterior(kernel, X, state.sites, jitter)
     gradient = partial(_fixed_point_gradient, kernel, X, y, likelihood, alpha, state)
-    sweeps = len(history) - 1
-    return Fit(state.log_evidence, posterior, likelihood, alpha, state.sites, gradient, converged, sweeps, history)
+    return Fit(state.log_evidence, posterior, likelihood, alpha, state.sites, gradient, **ending)
 
 
 class _State(NamedTuple):

@@ -1,7 +1,10 @@
 """Gaussians in natural and moment coordinates, and a Cholesky factorisation that never fails silently."""
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, blas, lapack
+
+Array = NDArray[np.float64]
 
 MAX_JITTER = 1e-2
 

@@ -12,7 +12,7 @@ from pepcore.validation import as_real, check_count, check_finite, check_inputs
 ROUNDING = 1e-12  # of the prior variance, for each row: a hundredth of it is more than a covariance is wrong by
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Posterior:
     """q(v) = N(m, V) over the feature weights; f(x) = a(x)ᵀv + e(x), with e still at its prior.
 
@@ -74,6 +74,10 @@ class Posterior:
         value = -0.5 * ((white**2).sum(axis=0) + log_determinant(root) + len(mean) * np.log(2 * np.pi))
         return value if fs.ndim == 2 else float(value[0])
 
+    def __repr__(self):
+        M, D = self.basis.Z.shape
+        return f"Posterior(M={M}, D={D}, {self.basis.kernel!r})"
+
     def whitened(self):
         """m (M,) and V (M, M): the moments of v, which this book computes with; GPflow's `whiten=True`."""
         return self.mean.copy(), cholesky_inverse(self.precision_cholesky)
@@ -111,6 +115,32 @@ class Posterior:
         scale = max(np.diag(covariance).mean(), rounding)
         L, _ = safe_cholesky(covariance, scale=scale, jitter=1e-10, name="predictive covariance")
         return L
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Posteriors:
+    """Independent posteriors of C latent functions; `posteriors[c]` is that of the function c.
+
+    Attributes
+    ----------
+    parts : tuple of C posteriors
+    """
+
+    parts: tuple
+
+    def __getitem__(self, c):
+        return self.parts[c]
+
+    def __len__(self):
+        return len(self.parts)
+
+    def predict(self, Xs):
+        """Means (S, C) and variances (S, C) of the latent functions at Xs (S, D)."""
+        moments = [part.predict(Xs) for part in self.parts]
+        return tuple(np.stack(values, axis=1) for values in zip(*moments, strict=True))
+
+    def __repr__(self):
+        return f"Posteriors({len(self.parts)} x {self.parts[0]!r})"
 
 
 def _as_generator(rng):

@@ -1,86 +1,185 @@
-"""What every method of inference returns, and what training does."""
+"""What every method returns: one protocol, whatever the likelihood and the approximation.
+
+`log_evidence`, `gradient`, `posterior`, `likelihood`, `converged`, `message`, `history`, `predict_f`, `predict_y` and
+`log_density` mean the same for regression, for any likelihood, exact, online, on a fixed basis, for many classes, for
+decoupled bases and for learnt models. A method that cannot have one of them raises an error that names what to call instead.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from pepcore.gaussian import Array
+from pepcore.kernels import Kernel
 from pepcore.likelihoods import Likelihood
-from pepcore.posterior import Posterior
 from pepcore.sites import Sites
+from pepcore.validation import check_targets
 
 
-@dataclass(frozen=True, eq=False)
-class Fit:
-    """Inference at fixed hyper-parameters: the evidence, its gradient, and the posterior.
+class Record(dict):
+    """One line of a history: a dict, such as {"step": 3, "log_evidence": -12.5}.
+
+    While a callback looks at it, `result()` makes the result of that moment, and `parameters` are those of the model. The
+    history keeps the dict alone.
+    """
+
+    parameters: dict | None = None
+    result: Callable[[], "Result"] | None = None
+
+    def show(self, callback: Callable | None, result: Callable, parameters: dict | None = None) -> None:
+        """Call the callback, if there is one, with this record."""
+        if callback is not None:
+            self.result, self.parameters = result, parameters
+            callback(self)
+            del self.result, self.parameters
+
+
+class Result:
+    """What the results of all methods share; `Fit`, `Model` and `online.State` hold the numbers.
 
     Attributes
     ----------
     log_evidence : float
-        log p(y) in nats, or log Z of Power EP; at alpha = 0 the variational lower bound.
-    posterior : Posterior of the latent f
-    likelihood : the likelihood; Gaussian(noise) for regression
+        log p(y) in nats, or log Z of Power EP; at alpha = 0 a lower bound.
+    gradient : dict, d log_evidence / d parameter in natural units
+    posterior : of the latent function; `posterior.predict(Xs)` gives mean and variance
+    likelihood : p(y|f)
+    converged : bool, whether the iteration came to rest
+    message : str, how it ended
+    history : list of dict, one for each sweep, step or evaluation, with "log_evidence" and what else there is to watch
+    """
+
+    log_evidence: float
+    posterior: Any
+    likelihood: Likelihood
+    message: str
+    history: list
+
+    def predict_f(self, Xs: ArrayLike) -> tuple[Array, Array]:
+        """Mean and variance of the latent f at Xs (S, D): (S,) each, or (S, C) for C latent functions."""
+        return self.posterior.predict(Xs)
+
+    def predict_y(self, Xs: ArrayLike) -> Any:
+        """What the likelihood predicts of y at Xs (S, D).
+
+        Mean (S,) and variance (S,) for real targets and counts; P(y = +1) (S,) for labels −1 and +1; probabilities
+        (S, C) for C classes.
+        """
+        return self.likelihood.predict(*self.predict_f(Xs))
+
+    def log_density(self, Xs: ArrayLike, ys: ArrayLike) -> Array:
+        """log p(y | data) (S,) in nats of each target ys (S,) at Xs (S, D); a density for real y, else a probability."""
+        mean, variance = self.predict_f(Xs)
+        ys = self.likelihood.validate(check_targets(ys, len(mean), "ys", each="row of Xs"))
+        return self.likelihood.log_predictive(ys, mean, variance)
+
+    def trace(self, key: str = "log_evidence") -> Array:
+        """The values of one key of the history, as an array; NaN where a record has none."""
+        return np.array([record.get(key, np.nan) for record in self.history], dtype=float)
+
+    def __repr__(self) -> str:
+        evidence, name = f"{self.log_evidence:.6g}", type(self).__name__
+        return f"{name}(log_evidence={evidence}, {self.posterior!r}, {self.likelihood!r}, {self.message!r})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Fit(Result):
+    """Inference at fixed hyper-parameters.
+
+    Attributes
+    ----------
+    log_evidence, posterior, likelihood, converged, message : see `Result`
     alpha : float or array, the power as given; 1 for exact regression, where it makes no difference
     sites : Sites of the N data; None for regression with blocks, where one site couples a whole block
-    converged : bool, whether the sites stopped moving; always True for regression
     sweeps : int, sweeps over the data; 1 for regression
     history : list of dict, before the first sweep and after each: "log_evidence", "change", "step"; empty for regression
     gradient : dict
-        d log_evidence / d parameter in natural units: the kernel's keys, "Z" (M, D) for sparse methods, the
-        likelihood's keys ("noise" of a Gaussian one). Computed at first use. After iterations it is exact at the fixed
-        point; before it, what the same formula gives there, as if the sites were at rest.
+        The kernel's keys, "Z" (M, D) for sparse methods, the likelihood's keys ("noise" of a Gaussian one). Computed at
+        first use. After iterations it is exact at the fixed point; before it, what the same formula gives there, as if
+        the sites were at rest.
     jitter : float, the relative jitter that was used
     """
 
     log_evidence: float
-    posterior: Posterior
+    posterior: Any
     likelihood: Likelihood
-    alpha: float | np.ndarray
+    alpha: float | Array
     sites: Sites | None
-    _gradient: Callable = field(repr=False)
+    _gradient: Callable[[], dict]
     converged: bool = True
+    message: str = "closed form"
     sweeps: int = 1
-    history: list = field(default_factory=list, repr=False)
+    history: list = field(default_factory=list)
 
     @cached_property
-    def gradient(self):
+    def gradient(self) -> dict:
         return self._gradient()
 
     @property
-    def jitter(self):
+    def jitter(self) -> float:
         return self.posterior.basis.jitter
 
-    def predict(self, Xs, noise=False):
-        """Mean (S,) and variance (S,) of the latent f at Xs (S, D); if `noise`, what the likelihood predicts of y."""
-        mean, variance = self.posterior.predict(Xs)
-        return self.likelihood.predict(mean, variance) if noise else (mean, variance)
 
-
-@dataclass(frozen=True, eq=False)
-class Model:
-    """What training returns.
+@dataclass(frozen=True, eq=False, repr=False)
+class Model(Result):
+    """What learning returns: a result at the parameters that were learnt.
 
     Attributes
     ----------
-    kernel, Z (M, D) or None, noise (float or None), alpha : what was learnt, and the power it was learnt with
-    fit : the inference result at those values, with `log_evidence`, `posterior`, ...
-    evaluations : int, evaluations of evidence and gradient, over all restarts
-    converged : bool, True when the best start met the tolerance within its evaluations
-    message : str, why the best start ended, or that training was interrupted
-    history : (evaluations,) log evidence of every evaluation, in order, in nats; on mini-batches, its estimate from each
+    parameters : dict, "kernel" (or "kernels" of many classes), "Z", "noise", "likelihood": those that the method has
+    fit : the result of inference at those values, which answers for the protocol
+    evaluations : int, evaluations of evidence and gradient over all starts, or steps on batches
+    converged : bool, whether the best start met the tolerance within its evaluations; for steps, whether `fit` has converged
+    message : str, why the best start ended, or that learning was interrupted
+    history : list of Record, one for each evaluation or step, in order, with "log_evidence" in nats (on mini-batches
+        its estimate from each; NaN where an evaluation failed)
     """
 
-    kernel: object
-    Z: np.ndarray | None
-    noise: float | None
-    alpha: float | np.ndarray | None
-    fit: object
+    parameters: dict
+    fit: Any
     evaluations: int
     converged: bool
     message: str
-    history: np.ndarray = field(repr=False)
+    history: list
 
-    def predict(self, Xs, **options):
-        """As `fit.predict`: mean (S,) and variance (S,) at Xs (S, D)."""
-        return self.fit.predict(Xs, **options)
+    @property
+    def log_evidence(self) -> float:
+        return self.fit.log_evidence
+
+    @property
+    def gradient(self) -> dict:
+        return self.fit.gradient
+
+    @property
+    def posterior(self) -> Any:
+        return self.fit.posterior
+
+    @property
+    def likelihood(self) -> Likelihood:
+        return self.fit.likelihood
+
+    @property
+    def alpha(self) -> float | Array:
+        return self.fit.alpha
+
+    @property
+    def kernel(self) -> Kernel:
+        return self.parameters["kernel"]
+
+    @property
+    def kernels(self) -> Any:
+        return self.parameters["kernels"]
+
+    @property
+    def Z(self) -> Any:
+        """Pseudo-inputs (M, D); None for a method without, a list of C arrays where classes have their own."""
+        return self.parameters.get("Z")
+
+    @property
+    def noise(self) -> Any:
+        """Noise variance, or (C,) of the classes; None for a likelihood without."""
+        return self.parameters.get("noise")

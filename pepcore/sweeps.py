@@ -29,7 +29,7 @@ def damped_step(change, before, turned, step, largest):
     return min(STEP_GROWTH * step, largest)
 
 
-def run_sweeps(evaluate, propose, start, step, tolerance, max_sweeps, next_step=damped_step):
+def run_sweeps(evaluate, propose, start, *, step, tolerance, max_sweeps, callback=None, next_step=damped_step):
     """Sweep until neither a site nor the evidence moves by more than the tolerance.
 
     A sweep is undone, and tried again at half the step, when a cavity becomes improper or the sites run away, as those of
@@ -47,13 +47,14 @@ def run_sweeps(evaluate, propose, start, step, tolerance, max_sweeps, next_step=
     tolerance : float
         For the largest element of `move`, and for the change of the evidence by the last sweep, relative if that is large.
     max_sweeps : int, 0 for the state at the start
+    callback : callable (record) or None, called with each record as it enters the history
     next_step : callable, as `damped_step`
 
     Returns
     -------
     state, the last one
-    history : list of dict, before the first sweep and after each: "log_evidence", "change", "step"
-    converged : bool; where it is False a RuntimeWarning says so
+    ending : dict with what `Fit` says of the iteration: "converged", "message", "sweeps" and "history", a list of dict,
+        before the first sweep and after each: "log_evidence", "change", "step". If it has not converged a RuntimeWarning says so
 
     Raises
     ------
@@ -66,16 +67,17 @@ def run_sweeps(evaluate, propose, start, step, tolerance, max_sweeps, next_step=
     for sweep in range(max_sweeps + 1):
         change = _change(state)
         history.append({"log_evidence": state.log_evidence, "change": change, "step": step})
+        if callback is not None:
+            callback(history[-1])
         converged = change <= tolerance and _steady(history, tolerance)
         if converged or sweep == max_sweeps or step < SMALLEST_STEP:
             break
         state, step = _advance(state, change, propose, evaluate, step, largest, next_step)
+    message = f"converged after {sweep} sweeps"
     if not converged:
-        warn_unconverged(
-            f"EP has not converged after {sweep} sweeps (change {change:.2g}, tolerance {tolerance:.2g}, "
-            f"step {step:.2g}); give a smaller step or more sweeps, and look at fit.history"
-        )
-    return state, history, converged
+        message = f"not converged after {sweep} sweeps (change {change:.2g}, tolerance {tolerance:.2g}, step {step:.2g})"
+        warn_unconverged(f"EP has {message}; give a smaller step or more sweeps, and look at fit.history")
+    return state, {"converged": converged, "message": message, "sweeps": sweep, "history": history}
 
 
 def warn_unconverged(message):

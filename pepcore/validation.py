@@ -206,6 +206,14 @@ def check_all_positive(value, name):
     return value
 
 
+def check_all_not_negative(value, name):
+    """Check parameters that may be 0, as many as there are; returns a float64 array, or ValueError if one is below."""
+    value = check_finite(as_real(value, name), name)
+    if (value < 0).any():
+        raise ValueError(f"{name} = {value if value.ndim == 0 else value.tolist()} must be at least 0")
+    return value
+
+
 def check_not_negative(value, name, advice):
     """Check a number that may be 0; returns it as float, or ValueError with the advice if it is below."""
     number = check_number(value, name)

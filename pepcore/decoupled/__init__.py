@@ -6,12 +6,10 @@ mean alone. A step on a batch of B rows costs O(B M² + B G + G M + M³): gamma 
 
 from pepcore.decoupled.inference import DecoupledFit, DecoupledPosterior, infer
 from pepcore.decoupled.learning import DivergenceError
-from pepcore.decoupled.robust_max import RobustMax
 
 __all__ = [
     "DecoupledFit",
     "DecoupledPosterior",
     "DivergenceError",
-    "RobustMax",
     "infer",
 ]

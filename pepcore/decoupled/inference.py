@@ -1,6 +1,6 @@
 """The iteration: natural gradients for q, Adam for the rest."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -12,8 +12,10 @@ from pepcore.decoupled.learning import Learner, check_end
 from pepcore.decoupled.natural import ramp
 from pepcore.decoupled.parametrisations import PARAMETRISATIONS
 from pepcore.kernels.checks import check_plain
-from pepcore.likelihoods import Gaussian, Likelihood
+from pepcore.likelihoods import Gaussian
 from pepcore.likelihoods.checks import check_likelihood
+from pepcore.posterior import Posteriors
+from pepcore.results import Fit
 from pepcore.threads import one_blas_thread
 from pepcore.validation import (
     as_real,
@@ -36,7 +38,7 @@ class DecoupledPosterior(NamedTuple):
     Attributes
     ----------
     bases : Bases
-    process : Process, mean(x) = a(x)ᵀw + k_γ(x)ᵀg and covariance k − aᵀa' + aᵀV a'; a tuple for several latent functions
+    process : Process, mean(x) = a(x)ᵀw + k_γ(x)ᵀg and covariance k − aᵀa' + aᵀV a'
     """
 
     bases: Bases
@@ -44,61 +46,44 @@ class DecoupledPosterior(NamedTuple):
 
     @one_blas_thread
     def predict(self, Xs):
-        """Mean and variance of the latent f at Xs (S, D): (S,) each, or (S, C) for C latent functions."""
-        Xs = self._check(Xs)
-        if isinstance(self.process, tuple):
-            moments = [marginals(self.bases, process, Xs) for process in self.process]
-            return tuple(np.stack(part, axis=1) for part in zip(*moments, strict=True))
-        return marginals(self.bases, self.process, Xs)
+        """Mean (S,) and variance (S,) of the latent f at Xs (S, D)."""
+        return marginals(self.bases, self.process, self._check(Xs))
 
     def predict_full(self, Xs):
-        """Mean (S,) and covariance (S, S) of the latent f at Xs (S, D); for one latent function only."""
-        if isinstance(self.process, tuple):
-            raise ValueError(
-                f"predict_full is for one latent function, but there are {len(self.process)}; predict gives the means and "
-                "variances of all, DecoupledPosterior(posterior.bases, posterior.process[c]) is the posterior of one"
-            )
+        """Mean (S,) and covariance (S, S) of the latent f at Xs (S, D)."""
         Xs = self._check(Xs)
         A, _, K_gamma = located(self.bases, Xs)
         mean = self.process.w @ A + self.process.g @ K_gamma
         return mean, self.bases.kernel(Xs) + A.T @ (self.process.V @ A - A)
 
+    def __repr__(self):
+        M, G = len(self.bases.beta), len(self.bases.gamma)
+        return f"DecoupledPosterior(M={M}, G={G}, {self.bases.kernel!r})"
+
     def _check(self, Xs):
         return check_inputs(Xs, "Xs", columns=self.bases.beta.shape[1])
 
 
-@dataclass(frozen=True, eq=False)
-class DecoupledFit:
-    """What `infer` returns.
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class DecoupledFit(Fit):
+    """A `Fit` by a number of steps, which is no test of convergence: `converged` is False.
 
     Attributes
     ----------
     log_evidence : float, the variational lower bound on all data, in nats
-    gradient : dict, d log_evidence / d parameter in natural units: the fields of `parameters`, the kernel's keys, "beta"
-        (M, D), "gamma" (G, D) and the likelihood's own; each with the others held still
-    posterior : DecoupledPosterior
-    likelihood : the likelihood
+    gradient : dict, the fields of `parameters`, the kernel's keys, "beta" (M, D), "gamma" (G, D) and the likelihood's own;
+        each with the others held still
+    posterior : DecoupledPosterior; `Posteriors` of them for several latent functions
     parameters : in the parametrisation of the basis, see `decoupled.parametrisations`; a tuple of them for several classes
-    history : (steps,) the bound as estimated before each step
-    message : str, how the iteration ended
+    history : list of dict, one for each step: "step" and "log_evidence", the bound as estimated before it
     """
 
-    log_evidence: float
-    gradient: dict
-    posterior: DecoupledPosterior
-    likelihood: Likelihood
+    bases: Bases
     parameters: object
-    history: np.ndarray = field(repr=False)
-    message: str
 
     @property
-    def bases(self):
-        return self.posterior.bases
-
-    def predict(self, Xs, noise=False):
-        """Mean and variance of f at Xs (S, D), as `posterior.predict`; if `noise`, what the likelihood predicts of y."""
-        mean, variance = self.posterior.predict(Xs)
-        return self.likelihood.predict(mean, variance) if noise else (mean, variance)
+    def jitter(self):
+        return self.bases.basis.jitter
 
 
 @one_blas_thread
@@ -109,6 +94,7 @@ def infer(
     X,
     y,
     likelihood,
+    *,
     basis="orthogonal",
     natural=True,
     steps=1000,
@@ -121,7 +107,7 @@ def infer(
     start=None,
     jitter=1e-6,
     seed=0,
-    at_step=None,
+    callback=None,
 ):
     """Maximise the variational bound over q, and over hyper-parameters and points if asked to.
 
@@ -138,7 +124,7 @@ def infer(
         in weights, Adam is slow, and hyper-parameters that move shake the mean.
     natural : bool
         Natural gradients for the coupled part of q; if False, Adam moves all parameters. "decoupled" allows only False.
-    steps : int
+    steps : int; 0 looks at the start
     step : float
         Length of the natural steps, in (0, 1]; of no effect without them. For a likelihood that is not Gaussian the first
         100 are shorter, see `ramp`.
@@ -153,8 +139,8 @@ def infer(
     start : parameters to start from, as in `fit.parameters`; None starts from the prior
     jitter : float, added to the diagonal of K_β, relative to the kernel's variance
     seed : int, for batches and columns
-    at_step : callable (number, posterior), called before each step
-        `posterior()` makes the DecoupledPosterior of that moment. Raising KeyboardInterrupt in it ends the iteration, as
+    callback : callable (record) or None, called after each step with the dict that enters the history
+        `record.result()` makes the DecoupledFit of that moment. Raising KeyboardInterrupt in it ends the iteration, as
         Ctrl-C does.
 
     Returns
@@ -183,7 +169,7 @@ def infer(
     _check_settings(basis, natural, gamma_rule)
     optimise = check_names(optimise, LEARNABLE)
     step, rate, jitter = check_step(step), check_positive(rate, "rate"), check_jitter(jitter)
-    steps, batch = check_count(steps, "steps"), check_count(batch, "batch") if batch is not None else len(X)
+    steps, batch = check_count(steps, "steps", least=0), check_count(batch, "batch") if batch is not None else len(X)
     columns = check_count(columns, "columns") if columns is not None else None
     kind, bases = PARAMETRISATIONS[basis], Bases.build(kernel, beta, gamma, jitter)
     parameters = _start(kind, bases, getattr(likelihood, "classes", None), start)
@@ -191,27 +177,26 @@ def infer(
     rng, message = np.random.default_rng(seed), f"{steps} steps"
     try:
         for number in range(steps):
-            if at_step is not None:
-                at_step(number, partial(_posterior, learner))
             rows = rng.choice(len(X), batch, replace=False) if batch < len(X) else None
             chosen = rng.choice(len(gamma), columns, replace=False) if columns and columns < len(gamma) else None
             length = step if isinstance(likelihood, Gaussian) else min(step, ramp(number, step))
             learner.advance(rows, chosen, length)
+            learner.history[-1].show(callback, partial(_fit, learner, X, y, f"after {number + 1} steps"))
     except KeyboardInterrupt:
         message = "interrupted; what was learnt so far is kept"
     return _fit(learner, X, y, message)
 
 
-def _posterior(learner):
-    processes = tuple(output.process(learner.bases) for output in learner.outputs)
-    return DecoupledPosterior(learner.bases, processes if learner.several else processes[0])
-
-
 def _fit(learner, X, y, message):
-    last = bound(learner.bases, learner.parameters, X, y, learner.likelihood, hyper=True)
-    check_end(learner.history, last.value, len(X))
-    found = last.value, last.gradient, DecoupledPosterior(learner.bases, last.process), learner.likelihood
-    return DecoupledFit(*found, learner.parameters, np.array(learner.history), message)
+    bases, likelihood = learner.bases, learner.likelihood
+    last = bound(bases, learner.parameters, X, y, likelihood, hyper=True)
+    check_end([record["log_evidence"] for record in learner.history], last.value, len(X))
+    processes = last.process if learner.several else (last.process,)
+    parts = tuple(DecoupledPosterior(bases, process) for process in processes)
+    posterior = Posteriors(parts) if learner.several else parts[0]
+    found = last.value, posterior, likelihood, 0.0, None, partial(dict, last.gradient)
+    ending = {"converged": False, "message": message, "sweeps": len(learner.history), "history": list(learner.history)}
+    return DecoupledFit(*found, **ending, bases=bases, parameters=learner.parameters)
 
 
 def _check_gamma(gamma, basis, columns):

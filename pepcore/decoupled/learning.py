@@ -8,6 +8,7 @@ from pepcore.decoupled.bases import Bases
 from pepcore.decoupled.bound import StoredRows, bound
 from pepcore.decoupled.natural import coupled_step, diagonal_direction, exact_direction
 from pepcore.gaussian import NotPositiveDefiniteError
+from pepcore.results import Record
 from pepcore.training.adam import Adam
 from pepcore.training.coordinates import Coordinates
 from pepcore.training.minibatch import STREAM_ELEMENTS
@@ -60,7 +61,7 @@ class Learner:
             now = bound(self.bases, self.parameters, X, y, self.likelihood, **how)
         if not np.isfinite(now.value):
             message = f"the bound has become {now.value} after {len(self.history)} steps: {TOO_LONG}"
-            raise DivergenceError(message, self.history)
+            raise DivergenceError(message, [record["log_evidence"] for record in self.history])
         gradients, moved = [now.gradient], [{}]
         if self.several:
             own = [name for name in vars(self.parameters[0]) if name in now.gradient]
@@ -76,7 +77,7 @@ class Learner:
         after = self._adam(by_adam, gradients, now.gradient)
         outputs = tuple(kind(**(one | other)) for kind, one, other in zip(kinds, moved, after, strict=True))
         self.parameters = outputs if self.several else outputs[0]
-        self.history.append(now.value)
+        self.history.append(Record(step=len(self.history) + 1, log_evidence=now.value))
 
     @property
     def several(self):

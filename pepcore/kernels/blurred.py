@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pepcore.kernels.base import shared, vjp_of_first
+from pepcore.kernels.base import Kernel, shared
 from pepcore.kernels.checks import check_kernel, check_points
 from pepcore.kernels.stationary import SquaredExponential
 from pepcore.validation import as_real
 
 
-@dataclass(frozen=True, eq=False)
-class Blurred:
+@dataclass(frozen=True, eq=False, repr=False)
+class Blurred(Kernel):
     """A squared exponential whose pseudo-points are local averages: u(z) = ∫ f(x) N(x; z, diag(widths²)) dx.
 
     f is the same process as without the blur; a pseudo-point sees it out of focus. At zero width u(z) = f(z).
@@ -48,32 +48,20 @@ class Blurred:
         """dict: those of the kernel, and "widths" (D,) or float, in units of the inputs."""
         return self.kernel.parameters | {"widths": self.widths}
 
-    def with_parameters(self, parameters):
-        """The same kernel with other values; `parameters` may hold some of the keys of `self.parameters`."""
-        unknown = set(parameters) - set(self.parameters)
-        if unknown:
-            raise ValueError(f"unknown kernel parameters {sorted(unknown)}; this kernel has {sorted(self.parameters)}.")
+    def _with(self, parameters):
         own = {key: value for key, value in parameters.items() if key != "widths"}
         return Blurred(self.kernel.with_parameters(own), parameters.get("widths", self.widths))
 
     def __call__(self, X, X2=None):
-        """The covariance of f, K(X, X2) (N, N2); X2 = X if left out."""
         return self.kernel(X, X2)
 
     def diagonal(self, X):
-        """The variance of f at each row of X (N, D), as (N,)."""
         return self.kernel.diagonal(X)
 
     def value_and_vjp(self, X, X2=None):
-        """As that of the kernel of f; the widths do not enter."""
         return _Blur(self, 0).value_and_vjp(X, X2)
 
-    def vjp(self, X, X2, dK):
-        """As the `vjp` of the kernel of f; the widths do not enter."""
-        return vjp_of_first(self, X, X2, dK)
-
     def diagonal_vjp(self, X, dk):
-        """As the `diagonal_vjp` of the kernel of f; the widths do not enter."""
         return self.kernel.diagonal_vjp(X, dk) | {"widths": np.zeros_like(self.widths)[()]}
 
     @property
@@ -92,8 +80,8 @@ class Blurred:
         return _Blur(self, 2)
 
 
-@dataclass(frozen=True, eq=False)
-class _Blur:
+@dataclass(frozen=True, eq=False, repr=False)
+class _Blur(Kernel):
     """Covariance after `times` blurs: a squared exponential again, of lengthscales λ² = lengthscales² + times · widths²
     and variance · Π_d lengthscale_d/λ_d.
     """
@@ -112,9 +100,6 @@ class _Blur:
     def value_and_vjp(self, X, X2=None):
         K, vjp = self._widened(X).value_and_vjp(X, X2)
         return K, _BlurVjp(self, X, vjp)
-
-    def vjp(self, X, X2, dK):
-        return vjp_of_first(self, X, X2, dK)
 
     def diagonal_vjp(self, X, dk):
         return self._pull_back(X, self._widened(X).diagonal_vjp(X, dk))

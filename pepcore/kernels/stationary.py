@@ -5,15 +5,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pepcore.kernels.base import shared, vjp_of_first
+from pepcore.kernels.base import Kernel, shared
 from pepcore.kernels.checks import check_points
 from pepcore.kernels.distances import squared_distances, weighted_squares
 from pepcore.kernels.sums import Sum
 from pepcore.validation import as_real
 
 
-@dataclass(frozen=True, eq=False)
-class _Stationary:
+@dataclass(frozen=True, eq=False, repr=False)
+class _Stationary(Kernel):
     """variance * g(r²), as a function of t = _scale · r²; a subclass turns t, which it may write over, into values."""
 
     variance: float = 1.0
@@ -38,63 +38,21 @@ class _Stationary:
         """dict: "variance" (float), in units of y², and "lengthscales" (D,) or float, in units of the inputs."""
         return {"variance": self.variance, "lengthscales": self.lengthscales}
 
-    def with_parameters(self, parameters):
-        """The same kernel with other values; `parameters` may hold some of the keys of `self.parameters`."""
-        unknown = set(parameters) - set(self.parameters)
-        if unknown:
-            raise ValueError(f"unknown kernel parameters {sorted(unknown)}; this kernel has {sorted(self.parameters)}.")
+    def _with(self, parameters):
         return replace(self, **parameters)
 
     def __call__(self, X, X2=None):
-        """K(X, X2) (N, N2) for X (N, D) and X2 (N2, D); X2 = X if left out. ValueError for other shapes, NaN or text."""
         return self._value(squared_distances(*self._scaled(*check_points(X, X2)), self._scale))
 
     def diagonal(self, X):
-        """k(x, x) for each row of X (N, D), as (N,)."""
         return np.full(len(X), self.variance)
 
     def value_and_vjp(self, X, X2=None):
-        """K(X, X2) (N, N2), and a function that takes derivatives back through it without evaluating it again.
-
-        Parameters
-        ----------
-        X : (N, D)
-        X2 : (N2, D), or None for X
-
-        Returns
-        -------
-        K : (N, N2), to be left as it is until the function has been called
-        vjp : callable (dK (N, N2), first=True, second=False) -> derivatives of Σ dK ∘ K
-            A dict with "variance" () and "lengthscales" in the shape that it has, then dX (N, D) if `first`, else None, and
-            dX2 (N2, D) if `second`, else None. It is fastest for a dK in C order.
-
-        Source: :eq:`gp-vjp`.
-        """
         left, right = self._scaled(X, X2)
         K, slope, factor = self._value_and_slope(squared_distances(left, right, self._scale))
         return K, _StationaryVjp(self, left, right, K, slope, factor)
 
-    def vjp(self, X, X2, dK):
-        """Derivative of Σ dK ∘ K(X, X2): a dict over the parameters, and dX (N, D) for the first argument.
-
-        For a symmetric dK and X2 = X the derivative through both arguments is 2 dX.
-
-        Parameters
-        ----------
-        X : (N, D)
-        X2 : (N2, D)
-        dK : (N, N2)
-
-        Returns
-        -------
-        dict with "variance" () and "lengthscales" in the shape that it has;  dX (N, D)
-
-        Source: :eq:`gp-vjp`.
-        """
-        return vjp_of_first(self, X, X2, dK)
-
     def diagonal_vjp(self, X, dk):
-        """Derivative of Σ dk ∘ diagonal(X) with respect to the parameters, for dk (N,)."""
         return {"variance": float(np.sum(dk)), "lengthscales": np.zeros_like(self.lengthscales)[()]}
 
     def __add__(self, other):

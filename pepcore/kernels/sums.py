@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from pepcore.kernels.base import vjp_of_first
+from pepcore.kernels.base import Kernel
 from pepcore.kernels.checks import check_kernel
 
 
-@dataclass(frozen=True, eq=False)
-class Sum:
+@dataclass(frozen=True, eq=False, repr=False)
+class Sum(Kernel):
     """Sum of kernels, written `k1 + k2`. Parameter keys carry the position: "0.variance", "1.lengthscales", ..."""
 
     parts: tuple
@@ -25,11 +25,7 @@ class Sum:
         """dict over all parts, keys "position.name"."""
         return {f"{i}.{key}": value for i, part in enumerate(self.parts) for key, value in part.parameters.items()}
 
-    def with_parameters(self, parameters):
-        """The same sum with other values; `parameters` may hold some of the keys of `self.parameters`."""
-        unknown = set(parameters) - set(self.parameters)
-        if unknown:
-            raise ValueError(f"unknown kernel parameters {sorted(unknown)}; this kernel has {sorted(self.parameters)}.")
+    def _with(self, parameters):
         own = [{} for _ in self.parts]
         for key, value in parameters.items():
             position, name = key.split(".", 1)
@@ -37,28 +33,26 @@ class Sum:
         return Sum(tuple(part.with_parameters(values) for part, values in zip(self.parts, own, strict=True)))
 
     def __call__(self, X, X2=None):
-        """K(X, X2) (N, N2); X2 = X if left out."""
         K = self.parts[0](X, X2)
         for part in self.parts[1:]:
             K += part(X, X2)
         return K
 
     def diagonal(self, X):
-        """k(x, x) for each row of X (N, D), as (N,)."""
         return sum(part.diagonal(X) for part in self.parts)
 
     def value_and_vjp(self, X, X2=None):
-        """As `value_and_vjp` of the parts; the parameters' derivatives stand side by side, those of X add up."""
         values, vjps = zip(*(part.value_and_vjp(X, X2) for part in self.parts), strict=True)
         return sum(values), _SumVjp(vjps)
 
-    def vjp(self, X, X2, dK):
-        """As the `vjp` of the parts; the parameters' derivatives stand side by side, those of X add up."""
-        return vjp_of_first(self, X, X2, dK)
-
     def diagonal_vjp(self, X, dk):
-        """As the `diagonal_vjp` of the parts, side by side."""
         return _prefixed(part.diagonal_vjp(X, dk) for part in self.parts)
+
+    def _key(self):
+        return self.parts
+
+    def __repr__(self):
+        return " + ".join(map(repr, self.parts))
 
     def __add__(self, other):
         return Sum(self.parts + (other.parts if isinstance(other, Sum) else (other,)))

@@ -1,10 +1,10 @@
 """Sparse multi-class classification: EP, stochastic EP, generalised FITC and variational inference behind one door.
 
 Class c has a latent function f_c with its own kernel and pseudo-inputs, or all share them, plus Gaussian noise; the
-label is the class whose noisy function is largest. All methods make independent Gaussian posteriors, and all are the one
+label is the class whose noisy function is largest. All make independent Gaussian posteriors, and all are the one
 update of `pepcore.sites`; they differ in the factors and in what is stored.
 
-| method | factors | stored |
+| approximation | factors | stored |
 | --- | --- | --- |
 | "ep" | for each datum and rival Φ((f_y − f_k)/√(noise_y + noise_k)) | 4 (C − 1) N numbers |
 | "sep" | the same | C (M² + M) numbers |
@@ -13,12 +13,13 @@ update of `pepcore.sites`; they differ in the factors and in what is stored.
 """
 
 from pepcore.multiclass.inference import MulticlassFit, infer
-from pepcore.multiclass.learning import MulticlassModel, fit
+from pepcore.multiclass.learning import fit
+from pepcore.multiclass.likelihood import RobustMax
 from pepcore.multiclass.minibatch import fit_minibatch
 
 __all__ = [
     "MulticlassFit",
-    "MulticlassModel",
+    "RobustMax",
     "fit",
     "fit_minibatch",
     "infer",

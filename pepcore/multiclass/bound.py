@@ -12,9 +12,10 @@ import numpy as np
 from pepcore.gaussian import safe_cholesky
 from pepcore.multiclass.factors import Joint
 from pepcore.multiclass.inference import MulticlassFit
+from pepcore.multiclass.likelihood import RobustMax
 from pepcore.multiclass.maps import ClassMaps
 from pepcore.multiclass.steps import Parameters
-from pepcore.posterior import Posterior
+from pepcore.posterior import Posterior, Posteriors
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,5 +94,7 @@ class Bound:
             half = np.linalg.inv(R)
             posteriors.append(Posterior(maps.of(c).basis, m, safe_cholesky(half.T @ half, name="precision of q")[0]))
         gradient = {key: value for key, value in gradient.items() if key != "q"}
-        found = bound, tuple(posteriors), values["noise"], self.epsilon, 0.0, "vi", None
-        return MulticlassFit(*found, partial(dict, gradient), converged=False)
+        likelihood = RobustMax(self.C, self.epsilon, values["noise"])
+        found = bound, Posteriors(tuple(posteriors)), likelihood, 0.0, None, partial(dict, gradient)
+        ending = {"converged": False, "message": "posterior and parameters learnt together", "sweeps": 0}
+        return MulticlassFit(*found, **ending, approximation="vi")

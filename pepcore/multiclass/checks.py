@@ -6,7 +6,7 @@ from pepcore.kernels.checks import check_kernel
 from pepcore.multiclass.sites_tied import TiedSites
 from pepcore.validation import as_real, check_all_positive, check_alpha, check_count, check_finite, check_inputs
 
-EPSILON = 1e-3  # the robust-max likelihood's usual probability of a wrong label
+EPSILON = 1e-3  # how often villacampa2017 replaces a label by any of the C at random
 
 
 def check_model(kernels, Z, noise, classes, y, columns):
@@ -62,43 +62,44 @@ def check_labels(y, C):
     return y.astype(int)
 
 
-def check_power(alpha, method):
-    """The power of a method, its usual one if alpha is None; ValueError for an unknown method or power."""
-    if method not in ("ep", "sep", "gfitc", "vi"):
-        raise ValueError(f"method = {method!r} is unknown; choose 'ep', 'sep', 'gfitc' or 'vi'")
-    alpha = check_alpha(alpha if alpha is not None else float(method != "vi"))
-    if method == "vi" and alpha != 0:
+def check_power(alpha, approximation):
+    """The power of an approximation, its usual one if alpha is None; ValueError for an unknown approximation or power."""
+    if approximation not in ("ep", "sep", "gfitc", "vi"):
+        raise ValueError(f"approximation = {approximation!r} is unknown; choose 'ep', 'sep', 'gfitc' or 'vi'")
+    alpha = check_alpha(alpha if alpha is not None else float(approximation != "vi"))
+    if approximation == "vi" and alpha != 0:
         raise ValueError(
-            f'method = "vi" is alpha = 0, got {alpha}; for other powers of the robust factors take "gfitc"'
+            f'approximation = "vi" is alpha = 0, got {alpha}; for other powers of the robust factors take "gfitc"'
         )
     return alpha
 
 
-def check_epsilon(epsilon, method, alpha):
-    """The probability of a wrong label, 0 for methods that have none.
+def check_epsilon(epsilon, approximation, alpha, C):
+    """The probability of a wrong label, 0 for approximations that have none.
 
     ValueError outside [0, 1), where it has no place, and if it is 0 with alpha = 0.
     """
-    if method in ("ep", "sep"):
+    if approximation in ("ep", "sep"):
         if epsilon is not None:
-            raise ValueError(f"epsilon is for 'gfitc' and 'vi'; the factors of {method!r} have none")
+            raise ValueError(f"epsilon is for 'gfitc' and 'vi'; the factors of {approximation!r} have none")
         return 0.0
-    value = as_real(epsilon if epsilon is not None else EPSILON * (method == "vi"), "epsilon")
+    value = as_real(epsilon if epsilon is not None else EPSILON * (approximation == "vi") * (C - 1) / C, "epsilon")
     if value.ndim or not 0 <= value < 1:
-        raise ValueError(f"epsilon = {epsilon} must be one number in [0, 1), a probability")
+        raise ValueError(f"epsilon = {epsilon} must be one number in [0, 1), the probability of a wrong label")
     if value == alpha == 0:
         raise ValueError("alpha = 0 needs epsilon > 0: a factor that can be 0 has no expected logarithm; give 0.001")
     return float(value)
 
 
-def check_tied_sites(sites, like, method):
+def check_tied_sites(sites, like, approximation):
     """A copy of TiedSites to start from; ValueError if they are of another kind or shape than `like`, or not finite."""
     shapes = lambda parts: [[np.shape(part) for part in group] for group in parts]
     found = [shapes(parts) for parts in sites] if isinstance(sites, TiedSites) else type(sites).__name__
     if found != [shapes(parts) for parts in like]:
         raise ValueError(
-            f"sites for {method!r} must be TiedSites with precisions and shifts of the shapes {[shapes(p) for p in like]}, such "
-            f"as those of 'sep', or of learning on batches, with the same Z and groups; got {found}"
+            f"sites for {approximation!r} must be TiedSites with precisions and shifts of the shapes "
+            f"{[shapes(p) for p in like]}, such as those of 'sep', or of learning on batches, with the same Z and groups; "
+            f"got {found}"
         )
     check = lambda part, name: check_finite(as_real(part, name), name).copy()
     names = ("sites.precisions", "sites.shifts")

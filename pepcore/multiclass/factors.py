@@ -74,7 +74,7 @@ class Pairwise:
 
 
 class Joint:
-    """The robust-max factor (1 − ε) [f_y is the largest] + ε/C: N factors with C sites each, in the layout (C, N).
+    """The robust-max factor, 1 − ε if f_y is the largest and ε/(C − 1) if not: N factors with C sites each, in the layout (C, N).
 
     The noise is part of each f here, so that the factor takes two values only, and so does its power. With ε = 0 and
     α = 1 this is EP on the exact factors, with ε > 0 and α = 0 variational inference.
@@ -83,9 +83,9 @@ class Joint:
     ----------
     y : (N,) int, labels in 0 ... C − 1
     C : int
-    epsilon : float, in [0, 1): how often a label is replaced by one of the C at random
+    epsilon : float, in [0, 1), the probability of a wrong label
 
-    Source: villacampa2017 eqs (1), (3) and (13); :eq:`mc-robust`, :eq:`mc-two-values`.
+    Source: villacampa2017 eqs (1), (3) and (13), whose ε is ours times C/(C − 1); :eq:`mc-robust`, :eq:`mc-two-values`.
     """
 
     def __init__(self, y, C, epsilon):
@@ -108,8 +108,8 @@ class Joint:
         if self.epsilon == 0:
             l, weight = log_p / alpha, 1 / alpha
         else:
-            wrong = self.epsilon / self.C
-            log_ratio = np.log1p((1 - self.epsilon) / wrong)
+            right, wrong = 1 - self.epsilon, self.epsilon / (self.C - 1)
+            log_ratio = np.log(right / wrong)
             growth = np.expm1(alpha * log_ratio) / alpha if alpha > 0 else log_ratio
             gain = np.exp(log_p) * growth
             l, weight = np.log(wrong) + gain * log1p_ratio(alpha * gain), gain / (1 + alpha * gain)

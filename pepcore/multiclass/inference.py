@@ -1,75 +1,52 @@
 """Multi-class inference at fixed hyper-parameters."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import cached_property, partial
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from pepcore.multiclass import sites_each, sites_tied
 from pepcore.multiclass.checks import check_epsilon, check_labels, check_model, check_power, check_tied_sites
 from pepcore.multiclass.factors import Joint, Pairwise
+from pepcore.multiclass.likelihood import RobustMax
 from pepcore.multiclass.maps import ClassMaps
 from pepcore.multiclass.mixing import Mixing
-from pepcore.multiclass.quadrature import probabilities
 from pepcore.multiclass.sites_tied import TiedSites
-from pepcore.posterior import Posterior
+from pepcore.posterior import Posterior, Posteriors
+from pepcore.results import Fit
 from pepcore.sites import Sites, check_sites
 from pepcore.sweeps import run_sweeps
 from pepcore.threads import one_blas_thread
 from pepcore.validation import check_inputs, check_jitter, check_targets, refuse_mask
 
 
-@dataclass(frozen=True, eq=False)
-class MulticlassFit:
-    """Inference at fixed hyper-parameters.
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class MulticlassFit(Fit):
+    """A `Fit` of C latent functions; `posterior` is `Posteriors`, of the latent functions without noise.
 
     Attributes
     ----------
-    log_evidence : float, nats; at alpha = 0 the variational lower bound
-    posteriors : tuple of C Posterior, of the latent functions without noise
-    noise : (C,)
-    epsilon : float, the probability of a wrong label; 0 for "ep" and "sep"
-    alpha : float
-    method : str
+    likelihood : RobustMax, with the noise (C,) and epsilon
+    approximation : str, "ep", "sep", "gfitc" or "vi"
     sites : Sites, (2, C − 1, N) for "ep" and (C, N) for "gfitc" and "vi"; TiedSites for "sep"
-    converged : bool
-    sweeps : int
-    history : list of dict, before the first sweep and after each: "log_evidence", "change", "step"
     gradient : dict
-        d log_evidence / d parameter in natural units: "kernels" and "Z" as these were given (one dict or array if shared,
-        else a list of C), "noise" (C,). Exact at convergence for all methods but "sep", see
-        `pepcore.multiclass.sites_tied.gradient_of`.
+        "kernels" and "Z" as these were given (one dict or array if shared, else a list of C), "noise" (C,). Exact at
+        convergence for all but "sep", see `pepcore.multiclass.sites_tied.gradient_of`.
     """
 
-    log_evidence: float
-    posteriors: tuple
-    noise: np.ndarray
-    epsilon: float
-    alpha: float
-    method: str
-    sites: Sites | TiedSites
-    _gradient: Callable = field(repr=False)
-    converged: bool = True
-    sweeps: int = 0
-    history: list = field(default_factory=list, repr=False)
+    approximation: str
 
-    @cached_property
-    def gradient(self):
-        return self._gradient()
+    @property
+    def noise(self):
+        return self.likelihood.noise
 
-    def latent(self, Xs):
-        """Means (S, C) and variances (S, C) of the latent functions at Xs (S, D), without noise."""
-        moments = [posterior.predict(Xs) for posterior in self.posteriors]
-        return tuple(np.stack(part, axis=1) for part in zip(*moments, strict=True))
+    @property
+    def epsilon(self):
+        return self.likelihood.epsilon
 
-    def predict(self, Xs):
-        """Probabilities (S, C) of the classes at Xs (S, D); their sum is 1 up to the error of the quadrature, below 1e-8.
-
-        Source: villacampa2017 eqs (11) and (68).
-        """
-        mean, variance = self.latent(Xs)
-        return self.epsilon / len(self.noise) + (1 - self.epsilon) * probabilities(mean, variance + self.noise)
+    @property
+    def jitter(self):
+        return max(part.basis.jitter for part in self.posterior.parts)
 
 
 @one_blas_thread
@@ -78,8 +55,9 @@ def infer(
     Z,
     X,
     y,
+    *,
+    approximation="ep",
     alpha=None,
-    method="ep",
     noise=0.1,
     epsilon=None,
     classes=None,
@@ -90,6 +68,7 @@ def infer(
     max_sweeps=200,
     jitter=1e-6,
     stream=False,
+    callback=None,
 ):
     """Posterior over the latent functions of all classes, at fixed hyper-parameters.
 
@@ -99,19 +78,19 @@ def infer(
     Z : (M, D) pseudo-inputs that all classes share, or C such arrays; the numbers M may differ
     X : (N, D)
     y : (N,) labels 0 ... C − 1
+    approximation : "ep", "sep", "gfitc" or "vi", see the table of `pepcore.multiclass`
     alpha : float, in [0, 1]
-        The power: 1 is EP, 0 variational inference on the same factors; None for 1, or 0 if the method is "vi".
-    method : "ep", "sep", "gfitc" or "vi", see the table above
+        The power: 1 is EP, 0 variational inference on the same factors; None for 1, or 0 for "vi".
     noise : float or (C,), variance of the noise on each latent function, > 0
     epsilon : float in [0, 1)
-        For "gfitc" and "vi": the probability that a label is replaced by a random one; None for 0 and 0.001.
+        For "gfitc" and "vi": the probability of a wrong label; None for 0 and for that of villacampa2017, 0.001 (C − 1)/C.
     classes : int, C; None for the number of kernels or arrays Z, or else the largest label + 1
-    sites : Sites or TiedSites to start from, as a fit of the same method holds them; None starts from the prior
+    sites : Sites or TiedSites to start from, as a fit of the same approximation holds them; None starts from the prior
     groups : (N,) or (C − 1, N) int
         For "sep": which data, or which factors, share their sites, 0 ... G − 1; None ties them all. It takes G times as
         long, and is there to show what tying does.
     step : float, longest damped step, in (0, 1]
-    tolerance, max_sweeps, jitter, stream : as in `pepcore.power_ep.infer`
+    tolerance, max_sweeps, jitter, stream, callback : as in `pepcore.power_ep.infer`
 
     Returns
     -------
@@ -121,7 +100,7 @@ def infer(
     ------
     ValueError
         For wrong shapes, NaN, labels that are not 0 ... C − 1, a power outside [0, 1], a noise that is not positive, an
-        unknown method, options that the method does not have, or alpha = 0 for factors that can be 0, options of the sweeps
+        unknown approximation, options that it does not have, or alpha = 0 for factors that can be 0, options of the sweeps
         that `pepcore.sweeps` refuses, a jitter outside [0, 1e-2], or sites of another kind or shape.
     ImproperCavityError
         If the sites given to start from leave no proper cavity.
@@ -131,30 +110,31 @@ def infer(
     X, y = check_inputs(X, "X", copy=True), check_targets(y, len(X))
     kernels, Z, noise, C = check_model(kernels, Z, noise, classes, y, X.shape[1])
     y = check_labels(y, C)
-    alpha = check_power(alpha, method)
-    epsilon, jitter = check_epsilon(epsilon, method, alpha), check_jitter(jitter)
-    if groups is not None and method != "sep":
-        raise ValueError(f'groups are for method = "sep"; got them with {method!r}')
+    alpha = check_power(alpha, approximation)
+    epsilon, jitter = check_epsilon(epsilon, approximation, alpha, C), check_jitter(jitter)
+    if groups is not None and approximation != "sep":
+        raise ValueError(f'groups are for approximation = "sep"; got them with {approximation!r}')
     maps = ClassMaps.build(kernels, Z, C, X, jitter, stream)
-    factors = Joint(y, C, epsilon) if method in ("gfitc", "vi") else Pairwise(y, C)
-    if method == "sep":
+    factors = Joint(y, C, epsilon) if approximation in ("gfitc", "vi") else Pairwise(y, C)
+    if approximation == "sep":
         masks = group_masks(groups, factors)
         evaluate = partial(sites_tied.evaluate, maps, factors, noise, alpha, masks)
         start = TiedSites.flat(maps, len(masks))
-        start = start if sites is None else check_tied_sites(sites, start, method)
+        start = start if sites is None else check_tied_sites(sites, start, approximation)
     else:
         evaluate = partial(sites_each.evaluate, maps, factors, noise, alpha)
         start = Sites(np.zeros(factors.shape), np.zeros(factors.shape))
-        start = start if sites is None else check_sites(sites, factors.shape, f"sites for {method!r}")
+        start = start if sites is None else check_sites(sites, factors.shape, f"sites for {approximation!r}")
     mixing = Mixing()
-    state, history, converged = run_sweeps(evaluate, mixing, start, step, tolerance, max_sweeps, mixing.next_step)
-    posteriors = tuple(Posterior(maps.of(c).basis, *state.posteriors[c][:2]) for c in range(C))
-    if method == "sep":
+    options = {"step": step, "tolerance": tolerance, "max_sweeps": max_sweeps, "callback": callback}
+    state, ending = run_sweeps(evaluate, mixing, start, **options, next_step=mixing.next_step)
+    posterior = Posteriors(tuple(Posterior(maps.of(c).basis, *state.posteriors[c][:2]) for c in range(C)))
+    if approximation == "sep":
         gradient = partial(sites_tied.gradient_of, maps, factors, state)
     else:
         gradient = partial(sites_each.gradient_of, maps, factors, alpha, state)
-    found = state.log_evidence, posteriors, noise, epsilon, alpha, method, state.sites, gradient
-    return MulticlassFit(*found, converged, len(history) - 1, history)
+    found = state.log_evidence, posterior, RobustMax(C, epsilon, noise), alpha, state.sites, gradient
+    return MulticlassFit(*found, **ending, approximation=approximation)
 
 
 def group_masks(groups, factors):

@@ -1,6 +1,5 @@
 """Learning the hyper-parameters of all classes: L-BFGS, Adam or an adaptive step, after convergence or along with it."""
 
-from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
@@ -11,9 +10,10 @@ from pepcore.multiclass import sites_each, sites_tied
 from pepcore.multiclass.bound import Bound, BoundParameters
 from pepcore.multiclass.checks import check_epsilon, check_labels, check_model, check_power
 from pepcore.multiclass.factors import Joint, Pairwise
-from pepcore.multiclass.inference import MulticlassFit, infer
+from pepcore.multiclass.inference import infer
 from pepcore.multiclass.maps import ClassMaps
 from pepcore.multiclass.steps import Adaptive, Parameters, climb, lbfgs
+from pepcore.results import Model, Record
 from pepcore.sites import ImproperCavityError, Sites
 from pepcore.sweeps import SMALLEST_STEP
 from pepcore.threads import one_blas_thread
@@ -33,40 +33,15 @@ UPDATES, OPTIMISERS = ("outer", "inner", "inner-exact", "joint"), ("lbfgs", "ada
 LEARNABLE = ("kernels", "Z", "noise")
 
 
-@dataclass(frozen=True, eq=False)
-class MulticlassModel:
-    """What training returns.
-
-    Attributes
-    ----------
-    kernels, Z, noise : what was learnt, as `multiclass.infer` takes them
-    fit : MulticlassFit at those values
-    evaluations : int, how many log evidences `history` holds
-    message : str, why the training ended
-    history : log evidence of each; on batches its estimate, for tied sites at every tenth batch
-    """
-
-    kernels: object
-    Z: object
-    noise: np.ndarray
-    fit: MulticlassFit
-    evaluations: int
-    message: str
-    history: np.ndarray = field(repr=False)
-
-    def predict(self, Xs):
-        """Probabilities (S, C) of the classes at Xs (S, D)."""
-        return self.fit.predict(Xs)
-
-
 @one_blas_thread
 def fit(
     kernels,
     X,
     y,
+    *,
+    approximation="ep",
     M=50,
     alpha=None,
-    method="ep",
     noise=0.1,
     epsilon=None,
     classes=None,
@@ -91,7 +66,7 @@ def fit(
     kernels : kernel or C of them as in `multiclass.infer`, or None for squared exponentials at the data's scales
     X, y : (N, D) and (N,) labels 0 ... C − 1
     M : int, number of pseudo-inputs in each class, unless Z holds arrays
-    alpha, method, noise, epsilon, classes, jitter : as in `multiclass.infer`
+    approximation, alpha, noise, epsilon, classes, jitter : as in `multiclass.infer`
     Z : "kmeans", "subset" (random rows), or (M, D), or C such arrays
     shared : bool, whether classes share one kernel and Z where kernels is None and Z a word; else they start alike
     optimise : which of "kernels", "Z", "noise" to learn
@@ -108,12 +83,14 @@ def fit(
     step : float, damped step of the sites in an inner update, in (0, 1]
     max_sweeps, tolerance : of an outer update, and of the last inference
     seed : int, for the choice of Z
-    callback : callable (iteration, values) or None; values is a dict "kernels", "Z", "noise"; of "joint" also "q",
-        with mean (M,) and root (M, M) of the covariance of each class's q(v)
+    callback : callable (record) or None
+        Called after each iteration with the dict that enters the history; `record.parameters` is a dict "kernels", "Z",
+        "noise" (of "joint" also "q", with mean (M,) and root (M, M) of the covariance of each class's q(v)), and
+        `record.result()` makes the MulticlassFit there.
 
     Returns
     -------
-    MulticlassModel
+    Model
 
     Raises
     ------
@@ -123,22 +100,22 @@ def fit(
     Source: villacampa2017 section 2.3 and appendix G.
     """
     X, y = check_inputs(X, "X"), check_targets(y, len(X))
-    _check_choices(method, update, optimiser)
+    _check_choices(approximation, update, optimiser)
     optimise = check_names(optimise, LEARNABLE)
     if not optimise:
         raise ValueError(f"optimise = () leaves nothing to learn; name some of {LEARNABLE}, or call multiclass.infer")
     values, C = _start(kernels, X, y, M, noise, classes, Z, shared, seed)
     y = check_labels(y, C)
-    alpha = check_power(alpha, method)
-    epsilon, jitter = check_epsilon(epsilon, method, alpha), check_jitter(jitter)
+    alpha = check_power(alpha, approximation)
+    epsilon, jitter = check_epsilon(epsilon, approximation, alpha, C), check_jitter(jitter)
     step = check_step(step)
     iterations, rate = check_count(iterations, "iterations"), check_positive(rate, "rate")
     max_sweeps, tolerance = check_count(max_sweeps, "max_sweeps", least=0), check_positive(tolerance, "tolerance")
     parameters = Parameters(optimise, spread_of(X))
     options = {
         "alpha": alpha,
-        "method": method,
-        "epsilon": epsilon if method in ("gfitc", "vi") else None,
+        "approximation": approximation,
+        "epsilon": epsilon if approximation in ("gfitc", "vi") else None,
         "classes": C,
         "jitter": jitter,
         "max_sweeps": max_sweeps,
@@ -150,14 +127,15 @@ def fit(
     elif update == "outer":
         objective = _Outer(X, y, options)
     else:
-        objective = _Inner(X, y, C, alpha, method, epsilon, update == "inner-exact", step, jitter)
+        objective = _Inner(X, y, C, alpha, approximation, epsilon, update == "inner-exact", step, jitter)
+    result = lambda values: objective.finish(values, options)
     if optimiser == "lbfgs":
-        values, message = lbfgs(objective, parameters, values, iterations, callback)
+        values, message = lbfgs(objective, parameters, values, iterations, callback, result)
         before = values
     else:
         climber = Adam if optimiser == "adam" else Adaptive
         values, before, message = climb(
-            objective, parameters, values, climber(parameters.pack(values), rate), iterations, callback
+            objective, parameters, values, climber(parameters.pack(values), rate), iterations, callback, result
         )
     try:
         last = objective.finish(values, options)
@@ -165,9 +143,9 @@ def fit(
         values, message = before, f"{message}; the last step is taken back: {problem}"
         last = objective.finish(values, options)
     kernels, Z = (parts[0] if len(parts) == 1 else list(parts) for parts in (values["kernels"], values["Z"]))
-    return MulticlassModel(
-        kernels, Z, values["noise"], last, len(objective.history), message, np.array(objective.history)
-    )
+    learnt = {"kernels": kernels, "Z": Z, "noise": values["noise"]}
+    history = [Record(evaluation=n, log_evidence=value) for n, value in enumerate(objective.history, start=1)]
+    return Model(learnt, last, len(history), last.converged, message, history)
 
 
 def _infer(values, X, y, sites, options):
@@ -198,10 +176,10 @@ class _Outer:
 class _Inner:
     """One damped sweep, and the gradient from the state before it."""
 
-    def __init__(self, X, y, C, alpha, method, epsilon, exact, step, jitter):
-        self.X, self.C, self.alpha, self.method, self.exact = X, C, alpha, method, exact
+    def __init__(self, X, y, C, alpha, approximation, epsilon, exact, step, jitter):
+        self.X, self.C, self.alpha, self.approximation, self.exact = X, C, alpha, approximation, exact
         self.y, self.step, self.jitter, self.history, self.state = y, step, jitter, [], None
-        self.factors = Joint(y, C, epsilon) if method in ("gfitc", "vi") else Pairwise(y, C)
+        self.factors = Joint(y, C, epsilon) if approximation in ("gfitc", "vi") else Pairwise(y, C)
 
     def __call__(self, values):
         maps = ClassMaps.build(values["kernels"], values["Z"], self.C, self.X, self.jitter)
@@ -227,17 +205,17 @@ class _Inner:
         return self.state.sites.toward(self.state.target, step)
 
     def _flat(self, maps):
-        if self.method == "sep":
+        if self.approximation == "sep":
             return sites_tied.TiedSites.flat(maps)
         return Sites(np.zeros(self.factors.shape), np.zeros(self.factors.shape))
 
     def _state_of(self, maps, values, sites):
-        if self.method == "sep":
+        if self.approximation == "sep":
             return sites_tied.evaluate(maps, self.factors, values["noise"], self.alpha, [1.0], sites)
         return sites_each.evaluate(maps, self.factors, values["noise"], self.alpha, sites)
 
     def _gradient(self, maps, state):
-        if self.method == "sep":
+        if self.approximation == "sep":
             return sites_tied.gradient_of(maps, self.factors, state)
         gradient_of = sites_each.exact_gradient_of if self.exact else sites_each.gradient_of
         return gradient_of(maps, self.factors, self.alpha, state)
@@ -257,7 +235,7 @@ def _start(kernels, X, y, M, noise, classes, Z, shared, seed):
     return values, C
 
 
-def _check_choices(method, update, optimiser):
+def _check_choices(approximation, update, optimiser):
     for name, value, known in (("update", update, UPDATES), ("optimiser", optimiser, OPTIMISERS)):
         if value not in known:
             raise ValueError(f"{name} = {value!r} is unknown; choose one of {', '.join(map(repr, known))}")
@@ -265,9 +243,9 @@ def _check_choices(method, update, optimiser):
         raise ValueError(
             'optimiser = "lbfgs" needs update = "outer" or "joint": a line search must find the same value again'
         )
-    if update == "joint" and method != "vi":
-        raise ValueError(f'update = "joint" maximises the bound of method = "vi"; got it with {method!r}')
-    if update == "inner-exact" and method == "sep":
+    if update == "joint" and approximation != "vi":
+        raise ValueError(f'update = "joint" maximises the bound of approximation = "vi"; got it with {approximation!r}')
+    if update == "inner-exact" and approximation == "sep":
         raise ValueError(
-            'for method = "sep" the inner gradient is already that with the sites held still; give update = "inner"'
+            'for approximation = "sep" the inner gradient is already that with the sites held still; give update = "inner"'
         )

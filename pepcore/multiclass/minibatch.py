@@ -14,10 +14,12 @@ from pepcore.multiclass.batches import InMemory, Streamed, check_units, units_of
 from pepcore.multiclass.checks import check_epsilon, check_labels, check_model, check_power, check_tied_sites
 from pepcore.multiclass.factors import Joint, Pairwise
 from pepcore.multiclass.inference import MulticlassFit
-from pepcore.multiclass.learning import LEARNABLE, MulticlassModel
+from pepcore.multiclass.learning import LEARNABLE
+from pepcore.multiclass.likelihood import RobustMax
 from pepcore.multiclass.maps import ClassMaps, solve_posteriors
 from pepcore.multiclass.steps import Parameters
-from pepcore.posterior import Posterior
+from pepcore.posterior import Posterior, Posteriors
+from pepcore.results import Model, Record
 from pepcore.sites import ImproperCavityError, Sites, check_sites
 from pepcore.sweeps import SMALLEST_STEP
 from pepcore.threads import one_blas_thread
@@ -42,8 +44,9 @@ def fit_minibatch(
     kernels,
     Z,
     data,
+    *,
+    approximation="sep",
     alpha=None,
-    method="sep",
     noise=0.1,
     epsilon=None,
     classes=None,
@@ -67,7 +70,7 @@ def fit_minibatch(
     data : (X, y), arrays or memory-mapped arrays (N, D) and (N,); or, for "sep" and "vi", an iterable of such pairs
         An iterable gives the batches as they are to be used; `batch` and `seed` have no part in it then. For more than
         one epoch it must be one that can be gone through again, such as a list or an object with __iter__.
-    alpha, method, epsilon, jitter : as in `multiclass.infer`
+    approximation, alpha, epsilon, jitter : as in `multiclass.infer`
     classes : int, C; needed where neither kernels nor Z nor noise nor labels in memory tell it
     size : int, N; needed for an iterable, which may hold several passes over the data, or a part of them
     sites : TiedSites or Sites to start from, as a fit to as many data holds them; None starts from the prior
@@ -83,42 +86,43 @@ def fit_minibatch(
     spread : (D,), units of Z's columns
         None for the spread of the Z given or, in columns where all of these are equal, of the inputs (of the first batch).
     seed : int, for the order of the data
-    callback : callable (learner) or None, after each step; `learner.fit()` is then the state of learning
+    callback : callable (record) or None, called after each step with "step" and "log_evidence" (NaN if not estimated)
+        `record.result()` makes a MulticlassFit with the posterior of that moment.
 
     Returns
     -------
-    MulticlassModel
+    Model
         Its fit has the posterior of the last step and no gradient; `log_evidence` is what the last batch said of all data
         just before it was learnt from, `sweeps` the number of steps.
 
     Raises
     ------
     ValueError
-        As `multiclass.infer`; for an iterable without size, with a method that keeps sites for every datum, without batches,
-        with a batch of more than N rows, or that can be gone through only once if epochs > 1; for sites of another kind or
+        As `multiclass.infer`; for an iterable without size, with an approximation that keeps sites for every datum, without
+        batches, with a batch of more than N rows, or that can be gone through only once if epochs > 1; for sites of another kind or
         shape.
 
     Source: villacampa2017 sections 2.3.1 and 2.3.2; at alpha = 0 a natural-gradient step on the bound.
     """
-    alpha = check_power(alpha, method)
-    epsilon, jitter = check_epsilon(epsilon, method, alpha), check_jitter(jitter)
+    alpha = check_power(alpha, approximation)
     epochs, optimise = check_count(epochs, "epochs"), check_names(optimise, LEARNABLE)
     if isinstance(data, tuple):
         batches = InMemory(data, batch, seed)
-    elif method in TIED:
+    elif approximation in TIED:
         batches = Streamed(data, size, epochs)
     else:
-        raise ValueError(f"{method!r} keeps sites for every datum and needs arrays (X, y); blocks are for 'sep' and 'vi'")
+        raise ValueError(f"{approximation!r} keeps sites for every datum and needs arrays (X, y); blocks are for 'sep' and 'vi'")
     kernels, Z, noise, C = check_model(kernels, Z, noise, classes, batches.labels, batches.columns)
+    epsilon, jitter = check_epsilon(epsilon, approximation, alpha, C), check_jitter(jitter)
     if batches.labels is not None:
         check_labels(batches.labels, C)
     rates = rate if callable(rate) else lambda steps: rate
     step = step if step is None else check_step(step)
     values = {"kernels": kernels, "Z": Z, "noise": noise}
     spread = units_of(Z, batches) if spread is None else check_units(spread, Z[0].shape[1])
-    learner = _Tied if method in TIED else _PerDatum
+    learner = _Tied if approximation in TIED else _PerDatum
     settings = Parameters(optimise, spread), rates, step, jitter
-    learner = learner(batches.size, C, values, alpha, epsilon, method, *settings)
+    learner = learner(batches.size, C, values, alpha, epsilon, approximation, *settings)
     if sites is not None:
         learner.resume(sites)
     message, number = f"{epochs} epochs", 0
@@ -129,8 +133,7 @@ def fit_minibatch(
                 X = check_inputs(X, "X", columns=Z[0].shape[1])
                 learner.learn(rows, X, check_labels(check_targets(y, len(X)), C))
                 number += 1
-                if callback is not None:
-                    callback(learner)
+                learner.history[-1].show(callback, learner.fit, learner.values)
     except KeyboardInterrupt:
         message = "interrupted; what was learnt so far is kept"
     except (LinAlgError, ImproperCavityError) as problem:
@@ -142,8 +145,8 @@ def fit_minibatch(
 class _Learner:
     """Values and Adam's averages; subclasses keep the sites."""
 
-    def __init__(self, N, C, values, alpha, epsilon, method, parameters, rates, step, jitter):
-        self.N, self.C, self.values, self.alpha, self.epsilon, self.method = N, C, values, alpha, epsilon, method
+    def __init__(self, N, C, values, alpha, epsilon, approximation, parameters, rates, step, jitter):
+        self.N, self.C, self.values, self.alpha, self.epsilon, self.approximation = N, C, values, alpha, epsilon, approximation
         self.parameters, self.step, self.jitter, self.history = parameters, step, jitter, []
         self.before = values  # the last step: values that have been seen to work
         self.state, self.steps = None, 0  # of the last batch before its sites moved, and how many there were
@@ -155,7 +158,7 @@ class _Learner:
         return ClassMaps.build(self.values["kernels"], self.values["Z"], self.C, X, self.jitter, stream)
 
     def factors(self, y):
-        return Joint(y, self.C, self.epsilon) if self.method in ("gfitc", "vi") else Pairwise(y, self.C)
+        return Joint(y, self.C, self.epsilon) if self.approximation in ("gfitc", "vi") else Pairwise(y, self.C)
 
     def climb(self, gradient):
         """One step of Adam on the gradient for all data."""
@@ -167,19 +170,22 @@ class _Learner:
         """MulticlassFit with the posterior as it is now; it says of itself that it has not converged."""
         maps = self.maps(self.values["Z"][0])
         posteriors = solve_posteriors(*self.total(), concave=False)
-        posteriors = tuple(Posterior(maps.of(c).basis, *posteriors[c][:2]) for c in range(self.C))
+        posterior = Posteriors(tuple(Posterior(maps.of(c).basis, *posteriors[c][:2]) for c in range(self.C)))
+        likelihood = RobustMax(self.C, self.epsilon, self.values["noise"])
         evidence = self.state.log_evidence if self.state is not None else np.nan
         # the sites of every datum go on being written into
         sites = Sites(self.sites.tau.copy(), self.sites.nu.copy()) if isinstance(self.sites, Sites) else self.sites
-        found = evidence, posteriors, self.values["noise"], self.epsilon, self.alpha, self.method, sites
-        return MulticlassFit(*found, partial(_no_gradient), converged=False, sweeps=self.steps)
+        ending = {"converged": False, "message": f"after {self.steps} steps", "sweeps": self.steps}
+        found = evidence, posterior, likelihood, self.alpha, sites, _no_gradient
+        return MulticlassFit(*found, **ending, history=list(self.history), approximation=self.approximation)
 
     def model(self, message):
         """What was learnt."""
         last, message = finish_or_step_back(self, self.fit, message)
-        values, history = self.values, np.array(self.history)
+        values = self.values
         kernels, Z = (parts[0] if len(parts) == 1 else list(parts) for parts in (values["kernels"], values["Z"]))
-        return MulticlassModel(kernels, Z, values["noise"], last, len(history), message, history)
+        learnt = {"kernels": kernels, "Z": Z, "noise": values["noise"]}
+        return Model(learnt, last, len(self.history), False, message, self.history)
 
 
 class _Tied(_Learner):
@@ -192,7 +198,7 @@ class _Tied(_Learner):
 
     def resume(self, sites):
         """Go on from sums that stand for all data already."""
-        self.sites, self.whole = check_tied_sites(sites, self.sites, self.method), True
+        self.sites, self.whole = check_tied_sites(sites, self.sites, self.approximation), True
 
     def begin_epoch(self, batches):
         pass
@@ -203,8 +209,9 @@ class _Tied(_Learner):
     def learn(self, rows, X, y):
         maps, factors, weight = self.maps(X), self.factors(y), self.N / len(y)
         state = sites_tied.evaluate(maps, factors, self.values["noise"], self.alpha, [1.0], self.sites, weight)
+        self.history.append(Record(step=self.steps + 1))
         if self.steps % RECORD == 0:
-            self.history.append(state.log_evidence)
+            self.history[-1]["log_evidence"] = state.log_evidence
         if self.adam is not None:
             self.climb(sites_tied.gradient_of(maps, factors, state, weight))
         self.state, self.steps = state, self.steps + 1
@@ -215,7 +222,7 @@ class _Tied(_Learner):
         """Towards the batch's target; by less where that leaves no posterior, as factors that are not log-concave may."""
         while step > SMALLEST_STEP:
             self.sites = state.sites.toward(state.target, step)
-            if self.method == "sep" or _proper(*self.sites.total()):  # the factors of "sep" are log-concave
+            if self.approximation == "sep" or _proper(*self.sites.total()):  # the factors of "sep" are log-concave
                 return
             step /= 2
         self.sites = state.sites
@@ -230,8 +237,8 @@ class _PerDatum(_Learner):
 
     def resume(self, sites):
         """Go on from sites of every datum."""
-        shape = (self.C, self.N) if self.method == "gfitc" else (2, self.C - 1, self.N)
-        self.sites = check_sites(sites, shape, f"sites for {self.method!r}")
+        shape = (self.C, self.N) if self.approximation == "gfitc" else (2, self.C - 1, self.N)
+        self.sites = check_sites(sites, shape, f"sites for {self.approximation!r}")
 
     def begin_epoch(self, batches):
         self.data, self.all_factors = batches, self.factors(check_labels(batches.labels, self.C))
@@ -252,7 +259,7 @@ class _PerDatum(_Learner):
         maps, factors, weight = self.maps(X), self.factors(y), self.N / len(y)
         # the features may have moved too far for the sum, or for the sites
         state = remedied(partial(self.evaluate, maps, factors, rows, weight), self.renew, self.flatten_negative)
-        self.history.append(state.log_evidence)
+        self.history.append(Record(step=self.steps + 1, log_evidence=state.log_evidence))
         self.state, self.steps = state, self.steps + 1
         if self.adam is not None:
             self.climb(_scaled(sites_each.gradient_of(maps, factors, self.alpha, state), weight))
@@ -305,4 +312,4 @@ def _scaled(gradient, weight):
 
 
 def _no_gradient():
-    raise ValueError("learning on batches keeps no gradient; call multiclass.infer at the learnt values for it")
+    raise NotImplementedError("learning on batches keeps no gradient; call multiclass.infer at the learnt values for it")

@@ -1,11 +1,13 @@
 """How the hyper-parameters of many classes move: one vector of coordinates, an adaptive step, and L-BFGS."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.linalg import LinAlgError
 from scipy.optimize import minimize
 
+from pepcore.results import Record
 from pepcore.training.coordinates import Coordinates, open_box
 
 LONGEST = 0.1  # the longest part of an adaptive step: 10 % of a positive parameter, a tenth of an input's spread
@@ -90,7 +92,7 @@ class Adaptive:
         return self.point
 
 
-def climb(objective, parameters, values, climber, iterations, callback):
+def climb(objective, parameters, values, climber, iterations, callback, result):
     """Values after so many steps of Adam or `Adaptive`, those before the last step, and why it ended.
 
     `objective(values)` gives value and gradient. It has been evaluated at the values before the last step, but not after it.
@@ -106,14 +108,13 @@ def climb(objective, parameters, values, climber, iterations, callback):
                 break
             point = climber.ascend(parameters.pack_gradient(values, gradient))
             before, values = values, parameters.unpack(point, values)
-            if callback is not None:
-                callback(iteration, values)
+            Record(evaluation=iteration + 1, log_evidence=objective.history[-1]).show(callback, partial(result, values), values)
     except KeyboardInterrupt:
         message = "interrupted; what was learnt so far is kept"
     return values, before, message
 
 
-def lbfgs(objective, parameters, values, iterations, callback):
+def lbfgs(objective, parameters, values, iterations, callback, result):
     """The best values that L-BFGS found, and why it ended; `objective(values)` gives value and gradient."""
     best = {"value": -np.inf, "values": values}
 
@@ -128,8 +129,7 @@ def lbfgs(objective, parameters, values, iterations, callback):
             return 1e30, np.zeros_like(point)
         if value > best["value"]:
             best.update(value=value, values=now)
-            if callback is not None:
-                callback(len(objective.history) - 1, now)
+            Record(evaluation=len(objective.history), log_evidence=value).show(callback, partial(result, now), now)
         return -value, -gradient
 
     try:

@@ -25,7 +25,20 @@ from pepcore.validation import check_fraction, check_inputs, check_jitter, check
 
 
 @one_blas_thread
-def infer(kernel, Z, X, y, likelihood, rho=1.0, step=1.0, tolerance=1e-8, max_sweeps=200, jitter=1e-6):
+def infer(
+    kernel,
+    Z,
+    X,
+    y,
+    likelihood,
+    *,
+    rho=1.0,
+    step=1.0,
+    tolerance=1e-8,
+    max_sweeps=200,
+    jitter=1e-6,
+    callback=None,
+):
     """Sparse EP on the basis Z with the sites of csato2002 (rho = 1), of Power EP (rho = 0), or in between.
 
     Parameters
@@ -37,7 +50,7 @@ def infer(kernel, Z, X, y, likelihood, rho=1.0, step=1.0, tolerance=1e-8, max_sw
     likelihood : an object as in `pepcore.likelihoods`, log-concave
     rho : float, in [0, 1]
         Part of the residual variance h that belongs to the process when a site is computed.
-    step, tolerance, max_sweeps, jitter : as in `power_ep.infer`
+    step, tolerance, max_sweeps, jitter, callback : as in `power_ep.infer`
 
     Returns
     -------
@@ -59,10 +72,10 @@ def infer(kernel, Z, X, y, likelihood, rho=1.0, step=1.0, tolerance=1e-8, max_sw
     y = likelihood.validate(check_targets(y, len(X)))
     features = feature_map(kernel, Z, X, check_jitter(jitter))
     evaluate = partial(_evaluate, features.A, features.h, y, likelihood, check_fraction(rho, "rho"))
-    state, history, converged = run_sweeps(evaluate, parallel, Sites.flat(len(X)), step, tolerance, max_sweeps)
+    options = {"step": step, "tolerance": tolerance, "max_sweeps": max_sweeps, "callback": callback}
+    state, ending = run_sweeps(evaluate, parallel, Sites.flat(len(X)), **options)
     posterior = Posterior(features.basis, state.mean, state.precision_cholesky)
-    sweeps = len(history) - 1
-    return Fit(state.log_evidence, posterior, likelihood, 1.0, state.sites, no_gradient, converged, sweeps, history)
+    return Fit(state.log_evidence, posterior, likelihood, 1.0, state.sites, no_gradient, **ending)
 
 
 class _State(NamedTuple):
@@ -96,7 +109,7 @@ def _evaluate(A, h, y, likelihood, rho, sites):
 
 
 @one_blas_thread
-def nystrom(kernel, Z, X, y, Xs, noise=0.1, jitter=1e-6):
+def nystrom(kernel, Z, X, y, Xs, *, noise=0.1, jitter=1e-6):
     """Regression with K replaced by its Nyström approximation AᵀA, and nothing else: for comparison only.
 
     The covariances of Xs with X stay exact, so the whole is no Gaussian process: a variance may come out negative.

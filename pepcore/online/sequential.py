@@ -45,13 +45,13 @@ class Learner:
     ----------
     process : Process, which is changed
     likelihood : the likelihood
-    budget, tolerance, rho : as in `online.infer`
+    budget, novelty, rho : as in `online.infer`
     sites : DirectedSites to remember, for EP; None forgets each datum
     """
 
-    def __init__(self, process, likelihood, budget, tolerance, rho=1.0, sites=None):
+    def __init__(self, process, likelihood, budget, novelty, rho=1.0, sites=None):
         self.process, self.likelihood, self.sites = process, likelihood, sites
-        self.budget, self.tolerance, self.rho = budget, tolerance, rho
+        self.budget, self.novelty, self.rho = budget, novelty, rho
 
     def sweep(self, X, y, order, first=0, moving=True):
         """Take in rows `order` of X (N, D) and y (N,).
@@ -120,7 +120,7 @@ class Learner:
         l, d1, d2 = (float(d[0]) for d in self.likelihood.log_moment(y, np.array([mean]), variance, 1.0))
 
         residual, newcomer = novelty, None
-        if moving and novelty > self.tolerance * prior:
+        if moving and novelty > self.novelty * prior:
             newcomer = process.free_slot()
             process.include(newcomer, self.X[i], number, a, novelty)
             self.k[:, newcomer] = self.between[:, i]

@@ -14,7 +14,7 @@ from pepcore.threads import one_blas_thread
 from pepcore.validation import check_count, check_fraction, check_inputs, check_order, check_positive, check_targets
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class OnlineFit(Fit):
     """A `Fit` on basis vectors chosen from the data.
 
@@ -43,14 +43,16 @@ def infer(
     X,
     y,
     likelihood,
+    *,
     budget=None,
-    tolerance=1e-6,
-    sweeps=1,
+    novelty=1e-6,
+    max_sweeps=1,
     moving_sweeps=None,
     Z=None,
     rho=1.0,
     order=None,
-    convergence=1e-8,
+    tolerance=1e-8,
+    callback=None,
 ):
     """Online learning (one sweep) or sparse EP with projections (several).
 
@@ -60,9 +62,9 @@ def infer(
     X : (N, D) inputs
     y : (N,) targets, for Probit labels -1 and +1
     likelihood : an object as in `pepcore.likelihoods`, log-concave
-    budget, tolerance : as in `start`
-    sweeps : int
-        Most sweeps over the data.
+    budget, novelty : as in `start`
+    max_sweeps : int
+        1 is online learning, more is sparse EP.
     moving_sweeps : int, optional
         Sweeps in which basis vectors may come and go; afterwards they stay, without which sparse EP need not converge.
     Z : (M, D), optional
@@ -72,9 +74,11 @@ def infer(
         computed: 1 is csato2002; with Z, 0 is Power EP with alpha = 1, see `pepcore.online.fixed_basis`.
     order : (N,), optional
         Permutation in which the data are taken in every sweep.
-    convergence : float
+    tolerance : float
         Converged when in a whole sweep no basis vector came or went and no site moved by more: max over data of
         |τ* − τ| s and |ν* − ν| √s, s the variance of the site's pᵀu.
+    callback : callable (record) or None
+        Called after each sweep with the dict that enters the history.
 
     Returns
     -------
@@ -86,19 +90,19 @@ def infer(
     ------
     ValueError
         For wrong shapes, NaN, labels the likelihood does not know, a budget or sweeps that are no positive whole
-        number, a tolerance outside (0, 1), a rho outside [0, 1], an order that is no permutation, a budget beside Z.
+        number, a novelty outside (0, 1), a rho outside [0, 1], an order that is no permutation, a budget beside Z.
     ImproperCavityError
         If the likelihood is not log-concave and a site leaves no proper posterior.
 
     Source: csato2002 sections 4.4 and 4.6; :eq:`cs-delete`, :eq:`cs-P`.
     """
-    state = start(kernel, likelihood, budget, tolerance)
+    state = start(kernel, likelihood, budget=budget, novelty=novelty)
     X = check_inputs(X)
     y = likelihood.validate(check_targets(y, len(X)))
-    sweeps = check_count(sweeps, "sweeps")
-    moving_sweeps = sweeps if moving_sweeps is None else check_count(moving_sweeps, "moving_sweeps")
+    max_sweeps = check_count(max_sweeps, "max_sweeps")
+    moving_sweeps = max_sweeps if moving_sweeps is None else check_count(moving_sweeps, "moving_sweeps")
     rho, order = check_fraction(rho, "rho"), check_order(order, len(X))
-    convergence = check_positive(convergence, "convergence")
+    tolerance = check_positive(tolerance, "tolerance")
     if Z is None:
         process = state.process.with_room(state.budget, X.shape[1])
     elif budget is not None:
@@ -106,27 +110,33 @@ def infer(
     else:
         process, moving_sweeps = Process.fixed(kernel, check_inputs(Z, "Z", columns=X.shape[1])), 0
     sites = DirectedSites(len(X), process.slots)
-    learner = Learner(process, likelihood, state.budget, state.tolerance, rho, sites)
+    learner = Learner(process, likelihood, state.budget, state.novelty, rho, sites)
 
     history, converged = [], False
-    while len(history) < sweeps and not converged:
+    while len(history) < max_sweeps and not converged:
         report = learner.sweep(X, y, order, moving=len(history) < moving_sweeps)
         learner.sum_sites()
         report |= {"log_evidence": learner.process.log_evidence(), "posterior": learner.process.posterior()}
         history.append(report)
+        if callback is not None:
+            callback(report)
         still = report["included"] == report["removed"] == 0
-        converged = still and report["change"] <= convergence
-    if sweeps > 1 and not converged:
-        _warn(report, sweeps, convergence)
+        converged = still and report["change"] <= tolerance
+    message = "converged" if converged else _shortfall(report, tolerance)
+    message = f"{message} after {len(history)} sweeps"
+    if max_sweeps > 1 and not converged:
+        warn_unconverged(
+            f"sparse EP has {message}; basis vectors under a budget need never come to rest: give moving_sweeps, a larger "
+            "budget or more sweeps"
+        )
     state = replace(state, process=learner.process.compact(), seen=len(X), log_predictive=report["log_predictive"])
     result = report["log_evidence"], report["posterior"], likelihood, 1.0, Sites(sites.tau, sites.nu)
     more = {"state": state, "projection": sites.A @ learner.process.W[:, learner.process.used]}
-    return OnlineFit(*result, no_gradient, converged, len(history), history, **more)
+    return OnlineFit(*result, no_gradient, converged, message, len(history), history, **more)
 
 
-def _warn(report, sweeps, convergence):
-    warn_unconverged(
-        f"sparse EP has not converged after {sweeps} sweeps (in the last one {report['included']} basis vectors came, "
-        f"{report['removed']} went, sites changed by {report['change']:.2g}, tolerance {convergence:.2g}); basis "
-        "vectors under a budget need never come to rest: give moving_sweeps, a larger budget or more sweeps"
+def _shortfall(report, tolerance):
+    return (
+        f"not converged (in the last sweep {report['included']} basis vectors came, {report['removed']} went, sites changed "
+        f"by {report['change']:.2g}, tolerance {tolerance:.2g})"
     )

@@ -6,18 +6,19 @@ from pepcore.kernels.checks import check_plain
 from pepcore.likelihoods.base import Likelihood
 from pepcore.likelihoods.checks import check_likelihood
 from pepcore.online.process import Process
-from pepcore.online.sequential import Learner
+from pepcore.online.sequential import Learner, no_gradient
+from pepcore.results import Result
 from pepcore.threads import one_blas_thread
 from pepcore.validation import check_count, check_inputs, check_positive, check_targets
 
 
-@dataclass(frozen=True, eq=False)
-class State:
+@dataclass(frozen=True, eq=False, repr=False)
+class State(Result):
     """What online learning knows after some data, in O(M²) numbers for M basis vectors.
 
     Attributes
     ----------
-    kernel, likelihood, budget, tolerance : as given to `start`
+    kernel, likelihood, budget, novelty : as given to `start`
     process : Process, the numbers themselves; not to be changed
     seen : int, data so far
     log_predictive : float, Σ log p(y_n | the data before n) in nats: how well each datum was foretold
@@ -26,7 +27,7 @@ class State:
     kernel: object
     likelihood: Likelihood
     budget: int | None
-    tolerance: float
+    novelty: float
     process: Process
     seen: int = 0
     log_predictive: float = 0.0
@@ -66,13 +67,31 @@ class State:
         """
         return self.process.log_evidence() if len(self.basis) else 0.0
 
-    def predict(self, Xs, noise=False):
-        """Mean (S,) and variance (S,) of the latent f at Xs (S, D); if `noise`, what the likelihood predicts of y."""
-        mean, variance = self.posterior.predict(Xs)
-        return self.likelihood.predict(mean, variance) if noise else (mean, variance)
+    @property
+    def gradient(self):
+        return no_gradient()
+
+    @property
+    def converged(self):
+        """False: online learning looks at each datum once; `online.infer` with max_sweeps above 1 goes on."""
+        return False
+
+    @property
+    def message(self):
+        return f"{self.seen} data seen once each"
+
+    @property
+    def history(self):
+        """A list with one dict: "seen", "log_evidence" and "log_predictive"."""
+        return [{"seen": self.seen, "log_evidence": self.log_evidence, "log_predictive": self.log_predictive}]
+
+    def __repr__(self):
+        if not len(self.basis):
+            return f"State(no data yet, {self.likelihood!r})"
+        return super().__repr__()
 
 
-def start(kernel, likelihood, budget=None, tolerance=1e-6):
+def start(kernel, likelihood, *, budget=None, novelty=1e-6):
     """A state that has seen no data.
 
     Parameters
@@ -81,7 +100,7 @@ def start(kernel, likelihood, budget=None, tolerance=1e-6):
     likelihood : an object as in `pepcore.likelihoods`, log-concave
     budget : int, optional
         Most basis vectors that are kept, M_BV; without it all novel data are.
-    tolerance : float
+    novelty : float
         ε_tol: a datum becomes a basis vector if the prior variance that the others leave it, γ, is more than this part
         of k(x, x). With less than about 1e-10 the prior covariance of the basis vectors is as good as singular.
 
@@ -92,7 +111,7 @@ def start(kernel, likelihood, budget=None, tolerance=1e-6):
     Raises
     ------
     ValueError
-        For a budget that is no positive whole number, a tolerance outside (0, 1), a kernel with other pseudo-points.
+        For a budget that is no positive whole number, a novelty outside (0, 1), a kernel with other pseudo-points.
 
     Source: csato2002 section 4.6.
     """
@@ -100,10 +119,10 @@ def start(kernel, likelihood, budget=None, tolerance=1e-6):
     check_likelihood(likelihood)
     if budget is not None:
         budget = check_count(budget, "budget")
-    tolerance = check_positive(tolerance, "tolerance")
-    if not tolerance < 1:
-        raise ValueError(f"tolerance = {tolerance} must be below 1; it is a part of the prior variance, such as 1e-6")
-    return State(kernel, likelihood, budget, tolerance, Process(kernel, 0, 0))
+    novelty = check_positive(novelty, "novelty")
+    if not novelty < 1:
+        raise ValueError(f"novelty = {novelty} must be below 1; it is a part of the prior variance, such as 1e-6")
+    return State(kernel, likelihood, budget, novelty, Process(kernel, 0, 0))
 
 
 @one_blas_thread
@@ -134,7 +153,7 @@ def update(state, X, y):
     X = check_inputs(X, columns=state.Z.shape[1] if state.seen else None)
     y = state.likelihood.validate(check_targets(y, len(X)))
     process = state.process.with_room(state.budget, X.shape[1])
-    learner = Learner(process, state.likelihood, state.budget, state.tolerance)
+    learner = Learner(process, state.likelihood, state.budget, state.novelty)
     report = learner.sweep(X, y, range(len(X)), first=state.seen)
     log_predictive = state.log_predictive + report["log_predictive"]
     return replace(state, process=learner.process.compact(), seen=state.seen + len(X), log_predictive=log_predictive)

@@ -32,7 +32,7 @@ from pepcore.validation import (
 
 
 @one_blas_thread
-def regression(kernel, Z, X, y, noise=0.1, alpha=0.5, blocks=None, jitter=1e-6, stream=False):
+def regression(kernel, Z, X, y, *, noise=0.1, alpha=0.5, blocks=None, jitter=1e-6, stream=False):
     """Sparse GP regression by Power EP, in closed form, for any power in [0, 1].
 
     alpha = 0 is VFE and alpha = 1 is FITC, with blocks PITC; in between lies Power EP.

@@ -35,14 +35,16 @@ def infer(
     X,
     y,
     likelihood,
+    *,
     alpha=0.5,
-    method="parallel",
+    schedule="parallel",
     sites=None,
     step=1.0,
     tolerance=1e-8,
     max_sweeps=200,
     jitter=1e-6,
     stream=False,
+    callback=None,
 ):
     """Sparse Power EP for any likelihood and any power in [0, 1].
 
@@ -57,7 +59,7 @@ def infer(
     y : (N,) targets, for Probit labels -1 and +1
     likelihood : an object as in `pepcore.likelihoods`, for example Probit()
     alpha : float, or (N,) for a private power per datum
-    method : "parallel", "alternating" or "sequential"
+    schedule : "parallel", "alternating" or "sequential"
         Update all sites from one posterior; or so, and then their means once more, which saves a third of the sweeps or
         more, and time where moments are cheap, as in closed form, or M is large; or the posterior after every site, which
         is slower and more patient. All have the same fixed points.
@@ -73,6 +75,8 @@ def infer(
     stream : bool
         Recompute the features in each sweep in place of storing them: memory O(M² + N), beside a copy of X, in place
         of O(NM).
+    callback : callable (record) or None
+        Called before the first sweep and after each with the dict that enters the history.
 
     Returns
     -------
@@ -81,7 +85,7 @@ def infer(
     Raises
     ------
     ValueError
-        For wrong shapes, NaN, a power outside [0, 1], targets the likelihood does not know, an unknown method, options of
+        For wrong shapes, NaN, a power outside [0, 1], targets the likelihood does not know, an unknown schedule, options of
         the sweeps that `pepcore.sweeps` refuses, a jitter outside [0, 1e-2], sites for other data.
     ImproperCavityError
         If the sites given to start from leave no proper cavity.
@@ -95,16 +99,17 @@ def infer(
     Z = check_inputs(Z, "Z", columns=X.shape[1], copy=True)
     y = likelihood.validate(check_targets(y, len(X), copy=True))
     alpha, jitter = check_alpha(alpha, size=len(X)), check_jitter(jitter)
-    if method not in METHODS:
-        raise ValueError(f"method = {method!r} is unknown; choose 'parallel', 'alternating' or 'sequential'")
+    if schedule not in SCHEDULES:
+        raise ValueError(f"schedule = {schedule!r} is unknown; choose 'parallel', 'alternating' or 'sequential'")
     features = feature_map(kernel, Z, X, jitter, stream)
     start = _marginals(features, Sites.flat(len(X)) if sites is None else check_sites(sites, (len(X),)))
     evaluate = partial(_evaluate, y, likelihood, alpha)
-    propose = partial(METHODS[method], features, y, likelihood, alpha)
-    state, history, converged = run_sweeps(evaluate, propose, start, step, tolerance, max_sweeps)
+    propose = partial(SCHEDULES[schedule], features, y, likelihood, alpha)
+    options = {"step": step, "tolerance": tolerance, "max_sweeps": max_sweeps, "callback": callback}
+    state, ending = run_sweeps(evaluate, propose, start, **options)
     posterior = Posterior(features.basis, state.mean, state.precision_cholesky)
-    gradient, sweeps = partial(gradient_of, features, y, likelihood, alpha, state), len(history) - 1
-    return Fit(state.log_evidence, posterior, likelihood, alpha, state.sites, gradient, converged, sweeps, history)
+    gradient = partial(gradient_of, features, y, likelihood, alpha, state)
+    return Fit(state.log_evidence, posterior, likelihood, alpha, state.sites, gradient, **ending)
 
 
 class State(NamedTuple):
@@ -230,7 +235,7 @@ def _sequential(features, y, likelihood, alpha, state, step):
     return _marginals(features, Sites(tau, nu))
 
 
-METHODS = {"parallel": _parallel, "alternating": _alternating, "sequential": _sequential}
+SCHEDULES = {"parallel": _parallel, "alternating": _alternating, "sequential": _sequential}
 
 
 @one_blas_thread

@@ -8,7 +8,7 @@ from scipy.linalg import LinAlgError
 from pepcore import power_ep
 from pepcore.kernels.checks import check_kernel
 from pepcore.likelihoods.checks import check_likelihood
-from pepcore.results import Model
+from pepcore.results import Model, Record
 from pepcore.sites import ImproperCavityError
 from pepcore.threads import one_blas_thread
 from pepcore.training.coordinates import Coordinates, open_box
@@ -28,17 +28,19 @@ def fit(
     kernel,
     X,
     y,
+    *,
+    infer=power_ep.regression,
     M=50,
     alpha=0.5,
     noise=None,
     Z="kmeans",
-    method=power_ep.regression,
     optimise=("kernel", "noise", "Z", "likelihood"),
     restarts=1,
     max_evaluations=500,
     tolerance=1e-9,
     seed=0,
     progress=False,
+    callback=None,
     **options,
 ):
     """Maximise the log evidence over kernel parameters, noise, pseudo-inputs and parameters of the likelihood.
@@ -53,10 +55,10 @@ def fit(
     y : (N,)
     M : int
         Number of pseudo-inputs, unless `Z` is an array.
-    alpha : float or array, handed to `method`
+    alpha : float or array, handed to `infer`
     noise : float, or None to start at a tenth of the variance of y
     Z : "kmeans", "subset" (random rows), or an (M, D) array to start from
-    method : callable like `power_ep.regression`, `power_ep.infer` or `exact.regression`
+    infer : callable like `power_ep.regression`, `power_ep.infer` or `exact.regression`
         It is given those of Z, noise and alpha that its signature names. If it names `sites` it starts from those of the
         evaluation before, which saves most of its sweeps.
     optimise : which of "kernel", "noise", "Z", "likelihood" to learn; what is left out stays at its start
@@ -68,7 +70,10 @@ def fit(
     seed : int, for the choice of Z and the restarts
     progress : bool
         Show a bar. Ctrl-C ends the optimisation and returns the best so far in any case.
-    **options : handed to `method`, for example `blocks`, `jitter` or, for `power_ep.infer`, `likelihood`
+    callback : callable (record) or None
+        Called after each evaluation that gave a number, with the dict that enters the history; `record.result()` is the
+        fit of that evaluation.
+    **options : handed to `infer`, for example `blocks`, `jitter` or, for `power_ep.infer`, `likelihood`
 
     Returns
     -------
@@ -81,11 +86,11 @@ def fit(
     ------
     ValueError
         For wrong shapes, NaN, names in `optimise` that do not exist or leave nothing to learn, more pseudo-inputs than
-        distinct rows of X, settings out of range, or options that `method` does not have or cannot do without.
+        distinct rows of X, settings out of range, or options that `infer` does not have or cannot do without.
     """
     X = check_inputs(X, "X")
     y = check_targets(y, len(X))
-    accepted = _parameters_of(method)
+    accepted = _parameters_of(infer)
     optimise = check_names(optimise, ("kernel", "noise", "Z", "likelihood"))
     restarts = check_count(restarts, "restarts")
     max_evaluations = check_count(max_evaluations, "max_evaluations", least=0)
@@ -104,7 +109,7 @@ def fit(
         start["Z"] = _start_pseudo_inputs(Z, X, M, rng)
     if "likelihood" in options:
         start["likelihood"] = check_likelihood(options.pop("likelihood"))
-    _check_options(method, start, options)
+    _check_options(infer, start, options)
     coordinates = Coordinates(tuple(name for name in start if name in optimise), spread)
 
     def evaluate(values, sites):
@@ -112,10 +117,10 @@ def fit(
         leading = [arguments.pop("kernel")] + ([values["Z"]] if "Z" in values else [])
         if sites is not None:
             arguments["sites"] = sites
-        return method(*leading, X, y, **arguments)
+        return infer(*leading, X, y, **arguments)
 
     warm = "sites" in accepted and "sites" not in options
-    search = _Search(evaluate, coordinates, warm, max_evaluations, tolerance, progress)
+    search = _Search(evaluate, coordinates, warm, max_evaluations, tolerance, progress, callback)
     with one_blas_thread, search:
         try:
             for attempt in range(restarts):
@@ -124,37 +129,27 @@ def fit(
             if search.best_values is None:
                 raise
             search.message = "interrupted; the best point so far is kept" + search.doubt
-    values = search.best_values
-    return Model(
-        values["kernel"],
-        values.get("Z"),
-        values.get("noise"),
-        options.get("alpha"),
-        search.best_fit,
-        len(search.history),
-        search.converged,
-        search.message,
-        np.array(search.history),
-    )
+    ending = len(search.history), search.converged, search.message, search.history
+    return Model(search.best_values, search.best_fit, *ending)
 
 
-def _parameters_of(method):
-    if not callable(method):
-        raise ValueError(f"method = {method!r} must be a function such as power_ep.regression, power_ep.infer or exact.infer")
-    return inspect.signature(method).parameters
+def _parameters_of(infer):
+    if not callable(infer):
+        raise ValueError(f"infer = {infer!r} must be a function such as power_ep.regression, power_ep.infer or exact.infer")
+    return inspect.signature(infer).parameters
 
 
-def _check_options(method, start, options):
-    """Raise ValueError if `method` cannot be called with the values of `start` and these options."""
+def _check_options(infer, start, options):
+    """Raise ValueError if `infer` cannot be called with the values of `start` and these options."""
     data = [name for name in ("kernel", "Z", "X", "y") if name != "Z" or "Z" in start]
     named = {name: value for name, value in start.items() if name not in data} | options
     try:
-        inspect.signature(method).bind(*data, **named)  # whatever the data are
+        inspect.signature(infer).bind(*data, **named)  # whatever the data are
     except TypeError as reason:
-        own = [name for name in _parameters_of(method) if name not in (*data, "noise", "alpha", "method")]
-        name = f"{method.__module__}.{method.__qualname__}" if inspect.isfunction(method) else repr(method)
+        own = [name for name in _parameters_of(infer) if name not in (*data, "noise", "alpha")]
+        name = f"{infer.__module__}.{infer.__qualname__}" if inspect.isfunction(infer) else repr(infer)
         hint = "; power_ep.infer and exact.infer take a likelihood, regression takes none" * ("likelihood" in str(reason))
-        raise ValueError(f"method {name}: {reason}; its options are {', '.join(own)}{hint}") from None
+        raise ValueError(f"infer {name}: {reason}; its options are {', '.join(own)}{hint}") from None
 
 
 def _start_pseudo_inputs(Z, X, M, rng):
@@ -184,8 +179,8 @@ class _SettledError(Exception):
 class _Search:
     """L-BFGS from one or more starts; remembers the best point, so that an interrupt or a failure loses nothing."""
 
-    def __init__(self, evaluate, coordinates, warm, max_evaluations, tolerance, progress):
-        self.evaluate, self.coordinates, self.warm = evaluate, coordinates, warm
+    def __init__(self, evaluate, coordinates, warm, max_evaluations, tolerance, progress, callback):
+        self.evaluate, self.coordinates, self.warm, self.callback = evaluate, coordinates, warm, callback
         self.max_evaluations, self.tolerance, self.progress, self.bar = max_evaluations, tolerance, progress, None
         self.history, self.best_values, self.best_fit, self.sites = [], None, None, None
         self.best = (False, -np.inf)  # whether its inference had converged, which counts first, and its evidence
@@ -236,10 +231,12 @@ class _Search:
             value, settled = np.nan, True
         failed = not (np.isfinite(value) and np.all(np.isfinite(gradient)))
         refused = self.settled and not settled
-        self.history.append(np.nan if refused else value)
+        record = Record(evaluation=len(self.history) + 1, log_evidence=np.nan if refused else value)
+        self.history.append(record)
         if self.bar is not None:
             self.bar.update()
-            self.bar.set_postfix(log_evidence=f"{max(self.history[-1], self.best[1]):.2f}")
+            highest = max(record["log_evidence"], self.best[1])
+            self.bar.set_postfix(log_evidence=f"{highest:.2f}")
         if failed or refused:  # a wall: the line search steps back
             return 1e30 if self.accepted is None else self._low_wall(point), np.zeros_like(point)
         at_last = settled and not self.settled and self.accepted is not None
@@ -248,6 +245,7 @@ class _Search:
             self.accepted = self.latest
         if (settled, value) > self.best:
             self.best, self.best_values, self.best_fit, self.converged = (settled, value), values, result, False
+        record.show(self.callback, lambda: result, values)
         if at_last:
             raise _SettledError
         return -value, -gradient

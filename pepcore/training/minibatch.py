@@ -12,7 +12,7 @@ from pepcore.likelihoods.checks import check_likelihood
 from pepcore.normal_equations import natural_parameters, solve_posterior
 from pepcore.posterior import Posterior
 from pepcore.power_ep import iterative
-from pepcore.results import Model
+from pepcore.results import Fit, Model, Record
 from pepcore.sites import ImproperCavityError, Sites
 from pepcore.sweeps import SMALLEST_STEP, runs_away
 from pepcore.threads import one_blas_thread
@@ -40,6 +40,7 @@ def fit_minibatch(
     X,
     y,
     likelihood,
+    *,
     M=50,
     alpha=0.5,
     Z="kmeans",
@@ -52,7 +53,7 @@ def fit_minibatch(
     max_sweeps=50,
     seed=0,
     progress=False,
-    at_step=None,
+    callback=None,
 ):
     """Learn kernel, pseudo-inputs and likelihood without waiting for Power EP to converge.
 
@@ -81,8 +82,8 @@ def fit_minibatch(
     seed : int, for the choice of Z and the order of the data
     progress : bool
         Show a bar. Ctrl-C ends the learning and returns what has been learnt so far in any case.
-    at_step : callable (number, posterior), called after each step
-        `posterior()` makes the Posterior of that moment, without inference on all data.
+    callback : callable (record) or None, called after each step with the dict that enters the history
+        `record.result()` makes a Fit with the posterior of that moment, without inference on all data.
 
     Returns
     -------
@@ -126,8 +127,7 @@ def fit_minibatch(
             for rows in batches:
                 learner.learn(rows)
                 number += 1
-                if at_step is not None:
-                    at_step(number, learner.posterior)
+                learner.history[-1].show(callback, learner.fit, learner.values)
     except KeyboardInterrupt:
         message = "interrupted; what was learnt so far is kept"
     except (LinAlgError, ImproperCavityError) as problem:
@@ -172,7 +172,7 @@ class _Learner:
     def _move_sites(self, features, rows, weight):
         """Move the sites of a batch, by less than `step` if they would run away or leave no posterior; the state after it."""
         state = self._state(features, rows, weight)
-        self.history.append(state.log_evidence)
+        self.history.append(Record(step=len(self.history) + 1, log_evidence=state.log_evidence))
         kept, step = (self.precision, self.shift), self.step
         while step >= SMALLEST_STEP:
             moved = state.sites.toward(state.target, step)
@@ -201,10 +201,13 @@ class _Learner:
         likelihood = self.values["likelihood"]
         return iterative.local_moments(features, self.y[rows], likelihood, self.alpha, sites, mean, C, weight)
 
-    def posterior(self):
+    def fit(self):
         """What all sites make of the prior now, on the features as they are now."""
         basis = Basis.build(self.values["kernel"], self.values["Z"], self.jitter)
-        return Posterior(basis, *solve_posterior(self.precision, self.shift, concave=False))
+        posterior = Posterior(basis, *solve_posterior(self.precision, self.shift, concave=False))
+        ending = {"converged": False, "message": f"after {len(self.history)} steps", "sweeps": 0}
+        found = self.history[-1]["log_evidence"], posterior, self.values["likelihood"], self.alpha
+        return Fit(*found, Sites(self.tau.copy(), self.nu.copy()), _no_gradient, **ending, history=list(self.history))
 
     def _features(self, rows, stream=False):
         return feature_map(self.values["kernel"], self.values["Z"], self.X[rows], self.jitter, stream)
@@ -212,16 +215,14 @@ class _Learner:
     def model(self, message, max_sweeps):
         """What was learnt, with inference on all data."""
         last, message = finish_or_step_back(self, partial(self._infer, max_sweeps), message)
-        values, history = self.values, np.array(self.history)
-        learnt = values["kernel"], values["Z"], None, self.alpha
-        return Model(*learnt, last, len(history), last.converged, message, history)
+        return Model(self.values, last, len(self.history), last.converged, message, self.history)
 
     def _infer(self, max_sweeps):
         stream = len(self.X) * len(self.values["Z"]) > STREAM_ELEMENTS
         infer = partial(
             iterative.infer,
-            *(self.values["kernel"], self.values["Z"], self.X, self.y, self.values["likelihood"], self.alpha),
-            **{"tolerance": 1e-5, "max_sweeps": max_sweeps, "jitter": self.jitter, "stream": stream},
+            *(self.values["kernel"], self.values["Z"], self.X, self.y, self.values["likelihood"]),
+            **{"alpha": self.alpha, "tolerance": 1e-5, "max_sweeps": max_sweeps, "jitter": self.jitter, "stream": stream},
         )
         try:
             return infer(sites=Sites(self.tau, self.nu))
@@ -257,3 +258,7 @@ def _epochs(size, batch, epochs, rng, progress):
         numbers = tqdm(numbers, unit=" epochs")
     for _ in numbers:
         yield np.array_split(rng.permutation(size), -(-size // batch))
+
+
+def _no_gradient():
+    raise NotImplementedError("learning on batches keeps no gradient; call power_ep.infer at the learnt values for it")
