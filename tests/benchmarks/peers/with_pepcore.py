@@ -102,9 +102,9 @@ fit = power_ep.infer(kernel, Z, X, labels, Probit(), alpha=0.0, step=0.5)
 values["natural_probit"] = [record["log_evidence"] for record in fit.history[1:4]]
 
 # [classes]
-from pepcore import decoupled  # noqa: E402
+from pepcore import decoupled, multiclass  # noqa: E402
 
-likelihood = decoupled.RobustMax(3, epsilon=0.05)
+likelihood = multiclass.RobustMax(3, epsilon=0.05)
 fit = decoupled.infer(
     kernel, Z, None, X, classes, likelihood,
     basis="coupled", natural=True, step=0.3, steps=400,
