@@ -136,11 +136,19 @@ class Posteriors:
 
     def predict(self, Xs):
         """Means (S, C) and variances (S, C) of the latent functions at Xs (S, D)."""
-        moments = [part.predict(Xs) for part in self.parts]
-        return tuple(np.stack(values, axis=1) for values in zip(*moments, strict=True))
+        return _beside_each_other([part.predict(Xs) for part in self.parts])
+
+    def predict_full(self, Xs):
+        """Means (S, C) and covariances (S, S, C) of the latent functions at Xs (S, D)."""
+        return _beside_each_other([part.predict_full(Xs) for part in self.parts])
 
     def __repr__(self):
         return f"Posteriors({len(self.parts)} x {self.parts[0]!r})"
+
+
+def _beside_each_other(moments):
+    """Means and (co)variances of all latent functions, from a pair for each; the last axis counts the functions."""
+    return tuple(np.stack(values, axis=-1) for values in zip(*moments, strict=True))
 
 
 def _as_generator(rng):

@@ -34,8 +34,10 @@ class Record(dict):
         """Call the callback, if there is one, with this record."""
         if callback is not None:
             self.result, self.parameters = result, parameters
-            callback(self)
-            del self.result, self.parameters
+            try:
+                callback(self)
+            finally:  # a callback may raise KeyboardInterrupt to end the learning
+                del self.result, self.parameters
 
 
 class Result:

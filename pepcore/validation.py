@@ -79,14 +79,7 @@ def check_finite(array, name):
 
 
 def check_inputs(X, name="X", columns=None, copy=False):
-    """Check a set of inputs, one row per point.
-
-    Parameters
-    ----------
-    X : (N, D) array_like       inputs, N >= 1, D >= 1
-    name : str                  what to call it in the error
-    columns : int, optional     the D that the other arrays of the call have
-    copy : bool                 for a result that keeps them: the caller may change X later
+    """Check a set of inputs (N, D), one row per point; `copy` is for a result that keeps them.
 
     Returns
     -------
@@ -94,7 +87,7 @@ def check_inputs(X, name="X", columns=None, copy=False):
 
     Raises
     ------
-    ValueError                  not two-dimensional, empty, not finite, or another number of columns
+    ValueError                  not two-dimensional, empty, not finite, or not of `columns` columns
     """
     X = as_real(X, name)
     if X.ndim == 1:
@@ -110,15 +103,7 @@ def check_inputs(X, name="X", columns=None, copy=False):
 
 
 def check_targets(y, size, name="y", each="row of X", copy=False):
-    """Check targets, one per row of the inputs.
-
-    Parameters
-    ----------
-    y : (N,) array_like         targets
-    size : int                  N, the number of rows of X
-    name : str                  what to call it in the error
-    each : str                  what there are N of
-    copy : bool                 as in `check_inputs`
+    """Check targets, one for each of `size` things that `each` names.
 
     Returns
     -------
@@ -182,21 +167,7 @@ def check_positive(value, name):
 
 
 def check_all_positive(value, name):
-    """Check positive parameters, as many as there are.
-
-    Parameters
-    ----------
-    value : float or array_like  each value finite and > 0
-    name : str                   what to call it in the error
-
-    Returns
-    -------
-    ndarray of float64
-
-    Raises
-    ------
-    ValueError                   not numbers, not finite, zero or negative
-    """
+    """Check positive parameters, as many as there are; returns a float64 array, or ValueError if one is not positive."""
     value = check_finite(as_real(value, name), name)
     if (value <= 0).any():
         raise ValueError(
@@ -241,22 +212,7 @@ def check_step(step):
 
 
 def check_count(value, name, least=1):
-    """Check a number of things, such as basis vectors or sweeps.
-
-    Parameters
-    ----------
-    value : int                 at least `least`; a float that is whole will do
-    name : str                  what to call it in the error
-    least : int
-
-    Returns
-    -------
-    int
-
-    Raises
-    ------
-    ValueError                  not one whole number, or below `least`
-    """
+    """Check a number of things, such as sweeps; returns it as int, or ValueError for no whole number or one below `least`."""
     number = as_real(value, name, "a whole number")
     if number.ndim or not np.isfinite(number) or number < least or number != np.floor(number):
         raise ValueError(f"{name} = {value!r} must be a whole number, at least {least}")
@@ -284,29 +240,14 @@ def check_names(names, known, name="optimise"):
     return names
 
 
-def check_order(order, size, name="order"):
-    """Check an order in which to take `size` things.
-
-    Parameters
-    ----------
-    order : (size,) array_like  a permutation of 0 ... size − 1, or None for 0, 1, 2, ...
-    size : int
-    name : str                  what to call it in the error
-
-    Returns
-    -------
-    (size,) ndarray of int
-
-    Raises
-    ------
-    ValueError                  another shape, or numbers missing or given twice
-    """
+def check_order(order, size):
+    """Check a permutation of 0 ... size − 1, or None for 0, 1, 2, ...; returns (size,) int, or ValueError for anything else."""
     if order is None:
         return np.arange(size)
-    order = as_real(order, name)
+    order = as_real(order, "order")
     if order.shape != (size,) or not np.array_equal(np.sort(order), np.arange(size)):
         raise ValueError(
-            f"{name} must hold each of 0 ... {size - 1} once, one number for each row of X; got shape {order.shape}; "
+            f"order must hold each of 0 ... {size - 1} once, one number for each row of X; got shape {order.shape}; "
             "numpy's Generator.permutation makes such an order"
         )
     return order.astype(int)

@@ -209,8 +209,8 @@ def order(answer):
         return "an order holds each of the numbers 0 to 99 once."
     toy = datasets.snelson_like(seed=0, N=100)
     kernel = SquaredExponential(variance=0.7, lengthscales=0.6)
-    target, _ = exact.regression(kernel, toy.X, toy.y, noise=0.06).predict(toy.X)
-    fit = online.infer(kernel, toy.X, toy.y, Gaussian(0.06), budget=6, tolerance=0.01, order=line.astype(int))
-    distance = np.sqrt(np.mean((fit.predict(toy.X)[0] - target) ** 2))
+    target, _ = exact.regression(kernel, toy.X, toy.y, noise=0.06).predict_f(toy.X)
+    fit = online.infer(kernel, toy.X, toy.y, Gaussian(0.06), budget=6, novelty=0.01, order=line.astype(int))
+    distance = np.sqrt(np.mean((fit.predict_f(toy.X)[0] - target) ** 2))
     if not distance < 0.1:
         return f"its distance is {distance:.2f}, and 0.1 is asked for. Whoever comes first has time to become important."

@@ -94,7 +94,7 @@ def leave_one_out(answer):
     kernel = SquaredExponential(4.0, 1.0)
     fit = exact.infer(kernel, X, y, likelihood=Probit())
     tau, nu = fit.sites.tau, fit.sites.nu
-    mean, variance = fit.posterior.predict(X)
+    mean, variance = fit.predict_f(X)
     result = as_array(function(mean, variance, tau, nu, y))
     kept = 1 - tau * variance
     cavity_mean, cavity_variance = (mean - nu * variance) / kept, variance / kept

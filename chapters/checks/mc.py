@@ -149,7 +149,7 @@ def groups(answer):
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "EP has not converged")
         ep = multiclass.infer(kernel, Z, X, y, **options)
-        tied = multiclass.infer(kernel, Z, X, y, method="sep", groups=answer.astype(int), **options)
-    apart = np.abs(ep.predict(at) - tied.predict(at)).max()
+        tied = multiclass.infer(kernel, Z, X, y, approximation="sep", groups=answer.astype(int), **options)
+    apart = np.abs(ep.predict_y(at) - tied.predict_y(at)).max()
     if apart > NEAR:
         return f"with these {number} groups SEP is up to {apart:.2f} away from EP; below {NEAR} is asked for."

@@ -173,7 +173,7 @@ def _smallest_eigenvalue():
 def _half_variances(fit):
     """Half the variance under q of log p - log t, summed over the data: the slope of the evidence at alpha = 0."""
     X, y = _data()
-    mean, variance = fit.posterior.predict(X)
+    mean, variance = fit.predict_f(X)
     nodes, weights = np.polynomial.hermite_e.hermegauss(100)
     f = mean + np.sqrt(variance) * nodes[:, None]
     log_ratio = Probit().log_density(y, f) - fit.sites.nu * f + 0.5 * fit.sites.tau * f**2

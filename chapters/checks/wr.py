@@ -176,7 +176,7 @@ def study(answer):
         (Xs, Xt), (ys, yt) = (tuple((part[rows] - known.mean(axis=0)) / known.std(axis=0) for rows in (train, test))
                               for part, known in zip((X, y), whole))
         model = training.fit(None, Xs, ys, M=5, alpha=alpha, max_evaluations=5, seed=0)
-        mean, variance = model.predict(Xt, noise=noise)
+        mean, variance = model.predict_y(Xt) if noise else model.predict_f(Xt)
         return metric(yt, mean, variance, ys)
 
     def expected(**options):
@@ -188,7 +188,7 @@ def study(answer):
     if close(result, -right, rtol=1e-5):
         return "the sign is turned round: positive means that `first` has the smaller loss."
     if close(result, expected(noise=False), rtol=1e-5):
-        return "the variance lacks the noise; an observation is predicted, not the function: predict(..., noise=True)."
+        return "the variance lacks the noise; an observation is predicted, not the function: predict_y, not predict_f."
     if close(result, expected(leak=True), rtol=1e-5):
         return "something was standardised with the test rows. Mean and spread must come from the training rows alone."
     smse = expected(metric=lambda y_test, mean, variance, y_train: metrics.smse(y_test, mean, y_train))

@@ -1,6 +1,7 @@
 """The studies behind the book's figures.
 
-A study is a module in the folder of a paper, or of the book; `STUDIES` gives its identifier. It holds
+A new study is a module in the folder of its paper, or in `book` if it belongs to no paper, and a line in `STUDIES`, which
+gives its identifier. The module holds
 
     grid()               an iterable of dicts, the inputs of one run each: strings, whole numbers, floats;
                          what teaches most for its time first, for a grid may be stopped anywhere
@@ -22,7 +23,7 @@ from types import ModuleType
 from figures import FOLDER
 
 RESULTS = FOLDER / "results"
-# identifier, which names the table of results -> module in this folder
+# identifier of a study, which names its table of results -> folder.module
 STUDIES = {
     "gp_scaling": "book.gp_scaling",
     "sampling_truth": "book.sampling_truth",

@@ -184,13 +184,14 @@ def infer(
             learner.history[-1].show(callback, partial(_fit, learner, X, y, f"after {number + 1} steps"))
     except KeyboardInterrupt:
         message = "interrupted; what was learnt so far is kept"
-    return _fit(learner, X, y, message)
+    fit = _fit(learner, X, y, message)
+    check_end(fit.trace().tolist(), fit.log_evidence, len(X))
+    return fit
 
 
 def _fit(learner, X, y, message):
     bases, likelihood = learner.bases, learner.likelihood
     last = bound(bases, learner.parameters, X, y, likelihood, hyper=True)
-    check_end([record["log_evidence"] for record in learner.history], last.value, len(X))
     processes = last.process if learner.several else (last.process,)
     parts = tuple(DecoupledPosterior(bases, process) for process in processes)
     posterior = Posteriors(parts) if learner.several else parts[0]

@@ -9,7 +9,7 @@ update of `pepcore.sites`; they differ in the factors and in what is stored.
 | "ep" | for each datum and rival Φ((f_y − f_k)/√(noise_y + noise_k)) | 4 (C − 1) N numbers |
 | "sep" | the same | C (M² + M) numbers |
 | "gfitc" | for each datum [f_y + noise is the largest], or its robust version if epsilon > 0 | 2 C N numbers |
-| "vi" | as "gfitc" with alpha = 0 and epsilon = 0.001 | 2 C N numbers |
+| "vi" | as "gfitc" with alpha = 0 and epsilon = 0.001 (C − 1)/C | 2 C N numbers |
 """
 
 from pepcore.multiclass.inference import MulticlassFit, infer

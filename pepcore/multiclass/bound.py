@@ -16,6 +16,7 @@ from pepcore.multiclass.likelihood import RobustMax
 from pepcore.multiclass.maps import ClassMaps
 from pepcore.multiclass.steps import Parameters
 from pepcore.posterior import Posterior, Posteriors
+from pepcore.results import Record
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +82,7 @@ class Bound:
             dA = np.outer(m, found.d1[c, rows]) + R @ white[c][:, rows] * found.d2[c, rows]
             return np.asfortranarray(dA), 0.5 * found.d2[c, rows]
 
-        self.history.append(float(bound))
+        self.history.append(Record(evaluation=len(self.history) + 1, log_evidence=float(bound)))
         return float(bound), maps.pull_back(derivatives) | {"noise": found.dnoise.sum(axis=1), "q": dq}
 
     def finish(self, values, options):

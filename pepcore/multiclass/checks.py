@@ -86,9 +86,14 @@ def check_epsilon(epsilon, approximation, alpha, C):
     value = as_real(epsilon if epsilon is not None else EPSILON * (approximation == "vi") * (C - 1) / C, "epsilon")
     if value.ndim or not 0 <= value < 1:
         raise ValueError(f"epsilon = {epsilon} must be one number in [0, 1), the probability of a wrong label")
-    if value == alpha == 0:
-        raise ValueError("alpha = 0 needs epsilon > 0: a factor that can be 0 has no expected logarithm; give 0.001")
+    check_expected_logarithm(alpha, value)
     return float(value)
+
+
+def check_expected_logarithm(alpha, epsilon):
+    """ValueError for alpha = 0 with epsilon = 0."""
+    if alpha == epsilon == 0:
+        raise ValueError("alpha = 0 needs epsilon > 0: a factor that can be 0 has no expected logarithm; give 0.001")
 
 
 def check_tied_sites(sites, like, approximation):

@@ -84,9 +84,9 @@ def fit(
     max_sweeps, tolerance : of an outer update, and of the last inference
     seed : int, for the choice of Z
     callback : callable (record) or None
-        Called after each iteration with the dict that enters the history; `record.parameters` is a dict "kernels", "Z",
-        "noise" (of "joint" also "q", with mean (M,) and root (M, M) of the covariance of each class's q(v)), and
-        `record.result()` makes the MulticlassFit there.
+        Called with the dict that enters the history, after each iteration, or with "lbfgs" after each evaluation that is
+        the best so far. `record.parameters` is a dict "kernels", "Z", "noise" (of "joint" also "q", with mean (M,) and
+        root (M, M) of the covariance of each class's q(v)), and `record.result()` makes the MulticlassFit there.
 
     Returns
     -------
@@ -144,8 +144,7 @@ def fit(
         last = objective.finish(values, options)
     kernels, Z = (parts[0] if len(parts) == 1 else list(parts) for parts in (values["kernels"], values["Z"]))
     learnt = {"kernels": kernels, "Z": Z, "noise": values["noise"]}
-    history = [Record(evaluation=n, log_evidence=value) for n, value in enumerate(objective.history, start=1)]
-    return Model(learnt, last, len(history), last.converged, message, history)
+    return Model(learnt, last, len(objective.history), last.converged, message, objective.history)
 
 
 def _infer(values, X, y, sites, options):
@@ -165,7 +164,7 @@ class _Outer:
 
     def __call__(self, values):
         result = self.finish(values, self.options)
-        self.history.append(result.log_evidence)
+        self.history.append(Record(evaluation=len(self.history) + 1, log_evidence=result.log_evidence))
         self.sites = result.sites
         return result.log_evidence, result.gradient
 
@@ -184,7 +183,7 @@ class _Inner:
     def __call__(self, values):
         maps = ClassMaps.build(values["kernels"], values["Z"], self.C, self.X, self.jitter)
         self.state = self._next_state(maps, values)
-        self.history.append(self.state.log_evidence)
+        self.history.append(Record(evaluation=len(self.history) + 1, log_evidence=self.state.log_evidence))
         return self.state.log_evidence, self._gradient(maps, self.state)
 
     def finish(self, values, options):

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pepcore.multiclass.checks import check_labels
+from pepcore.multiclass.checks import check_expected_logarithm, check_labels
 from pepcore.multiclass.factors import Joint
 from pepcore.multiclass.quadrature import probabilities
 from pepcore.validation import as_real, check_all_not_negative, check_count, check_finite
@@ -74,8 +74,14 @@ class RobustMax:
         mean, variance : (C, N) of the latent functions, which are independent; variance > 0
         alpha : float, in [0, 1]
 
+        Raises
+        ------
+        ValueError
+            For alpha = 0 with epsilon = 0: the factor can be 0, and log 0 has no expectation.
+
         Source: :eq:`mc-two-values`.
         """
+        check_expected_logarithm(alpha, self.epsilon)
         tilted = Joint(y, self.classes, self.epsilon).tilted(mean, variance, self.noise, alpha)
         return tilted.l, tilted.d1, tilted.d2
 

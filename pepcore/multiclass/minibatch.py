@@ -99,8 +99,8 @@ def fit_minibatch(
     ------
     ValueError
         As `multiclass.infer`; for an iterable without size, with an approximation that keeps sites for every datum, without
-        batches, with a batch of more than N rows, or that can be gone through only once if epochs > 1; for sites of another kind or
-        shape.
+        batches, with a batch of more than N rows, or that can be gone through only once if epochs > 1; for sites of
+        another kind or shape.
 
     Source: villacampa2017 sections 2.3.1 and 2.3.2; at alpha = 0 a natural-gradient step on the bound.
     """

@@ -7,7 +7,6 @@ import numpy as np
 from scipy.linalg import LinAlgError
 from scipy.optimize import minimize
 
-from pepcore.results import Record
 from pepcore.training.coordinates import Coordinates, open_box
 
 LONGEST = 0.1  # the longest part of an adaptive step: 10 % of a positive parameter, a tenth of an input's spread
@@ -108,7 +107,7 @@ def climb(objective, parameters, values, climber, iterations, callback, result):
                 break
             point = climber.ascend(parameters.pack_gradient(values, gradient))
             before, values = values, parameters.unpack(point, values)
-            Record(evaluation=iteration + 1, log_evidence=objective.history[-1]).show(callback, partial(result, values), values)
+            objective.history[-1].show(callback, partial(result, values), values)
     except KeyboardInterrupt:
         message = "interrupted; what was learnt so far is kept"
     return values, before, message
@@ -129,7 +128,7 @@ def lbfgs(objective, parameters, values, iterations, callback, result):
             return 1e30, np.zeros_like(point)
         if value > best["value"]:
             best.update(value=value, values=now)
-            Record(evaluation=len(objective.history), log_evidence=value).show(callback, partial(result, now), now)
+            objective.history[-1].show(callback, partial(result, now), now)
         return -value, -gradient
 
     try:

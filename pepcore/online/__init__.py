@@ -4,13 +4,13 @@
 `start` and `update` learn from a stream, in memory that does not grow with it. The basis vectors are data: one that is
 novel enough is taken in, and when there are more than the budget, the one that costs least is projected out::
 
-    fit = online.infer(kernel, X, y, Probit(), budget=50, sweeps=10, moving_sweeps=3)
-    fit.posterior.predict(Xs), fit.log_evidence, fit.basis, fit.projection, fit.sites, fit.history
+    fit = online.infer(kernel, X, y, Probit(), budget=50, max_sweeps=10, moving_sweeps=3)
+    fit.predict_f(Xs), fit.log_evidence, fit.basis, fit.projection, fit.sites, fit.history
 
     state = online.start(kernel, Gaussian(0.1), budget=100)
     for X, y in blocks:
         state = online.update(state, X, y)
-    state.posterior.predict(Xs), state.alpha, state.C, online.scores(state), online.prune(state, 3)
+    state.predict_f(Xs), state.alpha, state.C, online.scores(state), online.prune(state, 3)
 """
 
 from pepcore.online import fixed_basis

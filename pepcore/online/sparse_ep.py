@@ -122,8 +122,9 @@ def infer(
             callback(report)
         still = report["included"] == report["removed"] == 0
         converged = still and report["change"] <= tolerance
-    message = "converged" if converged else _shortfall(report, tolerance)
-    message = f"{message} after {len(history)} sweeps"
+    message = f"{'converged' if converged else 'not converged'} after {len(history)} sweeps"
+    if not converged:
+        message = f"{message} {_shortfall(report, tolerance)}"
     if max_sweeps > 1 and not converged:
         warn_unconverged(
             f"sparse EP has {message}; basis vectors under a budget need never come to rest: give moving_sweeps, a larger "
@@ -137,6 +138,6 @@ def infer(
 
 def _shortfall(report, tolerance):
     return (
-        f"not converged (in the last sweep {report['included']} basis vectors came, {report['removed']} went, sites changed "
+        f"(in the last sweep {report['included']} basis vectors came, {report['removed']} went, sites changed "
         f"by {report['change']:.2g}, tolerance {tolerance:.2g})"
     )

@@ -56,7 +56,8 @@ def margins(X, y, first, second, splits, noise=True, leak=False, loss=metrics.sm
         values = []
         for alpha in (first, second):
             model = training.fit(None, Xs, ys, M=5, alpha=alpha, max_evaluations=5, seed=0)
-            values.append(loss(yt, *model.predict(Xt, noise=noise), ys))
+            predict = model.predict_y if noise else model.predict_f
+            values.append(loss(yt, *predict(Xt), ys))
         result.append(values[1] - values[0])
     return np.array(result)
 

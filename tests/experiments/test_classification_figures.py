@@ -95,7 +95,7 @@ def test_the_surrogate_has_the_posterior_and_the_evidence_of_power_ep(alpha, M):
     assert answer.log_evidence == pytest.approx(fit.log_evidence, rel=1e-10)
     np.testing.assert_allclose(answer.mean, mean, rtol=0, atol=1e-9)
     np.testing.assert_allclose(answer.covariance, covariance, rtol=0, atol=1e-9)
-    np.testing.assert_allclose(fig2.predict(fit.posterior.basis, answer, fig2.GRID), fit.predict(fig2.GRID),
+    np.testing.assert_allclose(fig2.predict(fit.posterior.basis, answer, fig2.GRID), fit.predict_f(fig2.GRID),
                                rtol=0, atol=1e-9)
 
 
@@ -153,7 +153,7 @@ def test_elliptical_slice_sampling_finds_the_exact_posterior(gaussian_problem):
         if move >= 100:
             states.append(f)
     chains = np.mean(states, axis=0)        # independent of each other, whatever the moves within a chain
-    mean, variance = fit.predict(X)
+    mean, variance = fit.predict_f(X)
     error = chains.std(axis=0, ddof=1) / np.sqrt(len(chains))
     assert (np.abs(chains.mean(axis=0) - mean) < 4 * error).all()
     assert (error < 0.03 * np.sqrt(variance)).all()
@@ -226,7 +226,7 @@ def test_what_wants_residual_is_the_sign_of_the_gradient(alpha):
     fit = power_ep.infer(SquaredExponential(9.0, 1.0), X[:5], X, y, Probit(), alpha=alpha, tolerance=1e-11)
     wants = fig23.wants_residual(fit, X, y)
     assert wants.shape == (40,) and wants.any() == (alpha > 0)
-    mean, variance = fit.predict(X)
+    mean, variance = fit.predict_f(X)
     _, h = fit.posterior.basis.features(X)
     cavity_mean, cavity_variance = cavity(mean, variance - h, fit.sites, alpha)
     up, down = (fit.likelihood.log_moment(y, cavity_mean, cavity_variance + h + step, alpha)[0] for step in (1e-4, -1e-4))

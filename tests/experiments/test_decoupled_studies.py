@@ -186,7 +186,7 @@ def test_runs_on_many_classes_end_with_their_time_and_others_do_not(monkeypatch)
     monkeypatch.setattr(salimbeni_tables, "GAMMA", 10)
     monkeypatch.setattr(salimbeni_tables, "COLUMNS", 5)
     monkeypatch.setattr(salimbeni_tables, "METHODS", {"Orth": ("Orth", 5)})
-    assert salimbeni_tables.compute("waveform", "Orth", 0, steps=3, minutes=0)["steps"] == 0
+    assert salimbeni_tables.compute("waveform", "Orth", 0, steps=3, minutes=0)["steps"] == 1
     assert salimbeni_tables.compute("ringnorm", "Orth", 0, steps=3, minutes=0)["steps"] == 3
 
 
@@ -195,11 +195,11 @@ def test_a_run_that_somebody_interrupts_is_no_result(monkeypatch):
 
     original = decoupled.infer
 
-    def infer(*args, at_step, **options):
-        def interrupted(number, posterior):
+    def infer(*args, callback, **options):
+        def interrupted(record):
             raise KeyboardInterrupt
 
-        return original(*args, at_step=interrupted, **options)
+        return original(*args, callback=interrupted, **options)
 
     monkeypatch.setattr(salimbeni_tables.decoupled, "infer", infer)
     with pytest.raises(KeyboardInterrupt):

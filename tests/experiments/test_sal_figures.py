@@ -29,7 +29,7 @@ def test_every_arrow_joins_two_boxes_and_all_pairs_are_joined():
 
 
 def loss_of_mean(where, kind, X, y):
-    """The negative bound as a function of the parameters of the mean, in the order of `sal_conditioning`."""
+    """The negative bound as a function of the parameters of the mean, in the order of `conditioning`."""
     start = kind.prior(where)
     beta_name = "a_beta" if kind is OrthogonalWeights else "m_beta"
     M = len(where.beta)

@@ -86,7 +86,7 @@ def test_the_expected_log_probability_is_that_of_a_label_which_the_largest_funct
     class Fit:
         epsilon = 0.0
 
-        def predict(self, X):
+        def predict_y(self, X):
             return X
 
     p = np.array([[0.7, 0.1, 0.1, 0.05, 0.03, 0.02], [0.05, 0.9, 0.02, 0.01, 0.01, 0.01]])

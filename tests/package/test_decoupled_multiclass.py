@@ -13,7 +13,8 @@ from pepcore.decoupled.bases import Bases, Process
 from pepcore.decoupled.bound import bound
 from pepcore.decoupled.natural import coupled_step
 from pepcore.decoupled.parametrisations import Decoupled, Hybrid, Orthogonal
-from pepcore.decoupled.robust_max import RobustMax
+from pepcore.multiclass import RobustMax
+from pepcore.posterior import Posteriors
 from tests.conftest import reference
 
 C = 3
@@ -86,7 +87,7 @@ def test_without_gamma_bound_gradient_and_step_are_those_of_gpflow(setting):
         assert close(now.gradient["beta"], truth["d_Z"], 1e-6)
     after = tuple(Hybrid.from_process(bases, coupled_step(bases, q, part, 0.1)) for q, part in zip(*now.outputs, strict=True))
     assert bound(bases, after, data["X"], y, likelihood).value == pytest.approx(float(truth["natgrad0.1_elbo"]), rel=1e-4)
-    mean, variance = DecoupledPosterior(bases, now.process).predict(data["Xs"])
+    mean, variance = Posteriors(tuple(DecoupledPosterior(bases, process) for process in now.process)).predict(data["Xs"])
     assert close(mean, truth["mean_f"], 1e-8)
     assert close(variance, truth["var_f"], 1e-8)
     assert close(likelihood.predict(mean, variance), truth["p"], 2e-5)
@@ -96,15 +97,15 @@ def test_without_gamma_bound_gradient_and_step_are_those_of_gpflow(setting):
 def test_every_basis_learns_three_classes(basis, natural):
     X, y, _, _ = problem(200)
     gamma = None if basis == "coupled" else X[12:40]
-    fit = decoupled.infer(SquaredExponential(5.0, [1.0, 1.0]), X[:12], gamma, X, y, RobustMax(C), basis, natural=natural,
+    fit = decoupled.infer(SquaredExponential(5.0, [1.0, 1.0]), X[:12], gamma, X, y, RobustMax(C), basis=basis, natural=natural,
                           steps=150, step=0.1, rate=0.03, batch=100, columns=10, optimise=("kernel", "beta"))  # fmt: skip
-    assert fit.log_evidence > fit.history[0] + 500
-    probability = fit.predict(X, noise=True)
+    assert fit.log_evidence > fit.trace()[0] + 500
+    probability = fit.predict_y(X)
     assert probability.shape == (200, C)
     assert np.mean(probability.argmax(axis=1) == y) > 0.85
     again = decoupled.infer(fit.bases.kernel, fit.bases.beta, None if gamma is None else fit.bases.gamma, X, y, RobustMax(C),
-                            basis, natural=natural, steps=1, start=fit.parameters)  # fmt: skip
-    assert again.history[0] == pytest.approx(fit.log_evidence, rel=1e-9)
+                            basis=basis, natural=natural, steps=1, start=fit.parameters)  # fmt: skip
+    assert again.trace()[0] == pytest.approx(fit.log_evidence, rel=1e-9)
 
 
 def test_bad_input_says_what_to_do():
@@ -116,17 +117,22 @@ def test_bad_input_says_what_to_do():
         decoupled.infer(kernel, beta, gamma, X, y, RobustMax(C), start=Orthogonal(np.zeros(7), np.zeros(5), np.eye(5)))
     with pytest.raises(ValueError, match="at least 2"):
         RobustMax(1)
-    with pytest.raises(ValueError, match=r"in \(0, 1\)"):
-        RobustMax(C, 0.0)
+    with pytest.raises(ValueError, match=r"in \[0, 1\)"):
+        RobustMax(C, 1.0)
+    with pytest.raises(ValueError, match="alpha = 0 needs epsilon > 0"):
+        decoupled.infer(kernel, beta, gamma, X, y, RobustMax(C, 0.0))
 
 
-def test_the_covariance_of_several_latent_functions_is_refused_with_a_way_to_that_of_one():
+def test_the_covariances_of_several_latent_functions_are_those_of_each():
     X, y, beta, gamma = problem(30)
     posterior = decoupled.infer(SquaredExponential(1.5, [0.9, 1.1]), beta, gamma, X, y, RobustMax(C), steps=1).posterior
-    with pytest.raises(ValueError, match=f"there are {C}; predict gives"):
-        posterior.predict_full(X)
-    one = DecoupledPosterior(posterior.bases, posterior.process[1])
-    assert one.predict_full(X)[0] == pytest.approx(posterior.predict(X)[0][:, 1], rel=1e-12)
+    mean, covariance = posterior.predict_full(X)
+    assert mean.shape == (30, C) and covariance.shape == (30, 30, C)
+    for c in range(C):
+        assert np.array_equal(mean[:, c], posterior[c].predict_full(X)[0])
+        assert np.array_equal(covariance[:, :, c], posterior[c].predict_full(X)[1])
+        assert mean[:, c] == pytest.approx(posterior.predict(X)[0][:, c], rel=1e-12)
+        assert np.diag(covariance[:, :, c]) == pytest.approx(posterior.predict(X)[1][:, c], rel=1e-9)
 
 
 def test_a_likelihood_without_parameters_may_be_named_among_what_is_learnt():

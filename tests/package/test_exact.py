@@ -77,11 +77,11 @@ def test_regression_is_the_textbook(kernel):
     fit = exact.regression(kernel, X, y, noise=0.1)
     log_evidence, mean, covariance = textbook(kernel, X, y, 0.1, Xs)
     assert fit.log_evidence == pytest.approx(log_evidence, rel=1e-12)
-    found_mean, found_variance = fit.predict(Xs)
+    found_mean, found_variance = fit.predict_f(Xs)
     np.testing.assert_allclose(found_mean, mean, rtol=1e-9, atol=1e-10)
     np.testing.assert_allclose(found_variance, np.diag(covariance), rtol=1e-9, atol=1e-10)
     np.testing.assert_allclose(fit.posterior.predict_full(Xs)[1], covariance, rtol=1e-9, atol=1e-10)
-    np.testing.assert_allclose(fit.predict(Xs, noise=True)[1], np.diag(covariance) + 0.1, rtol=1e-9)
+    np.testing.assert_allclose(fit.predict_y(Xs)[1], np.diag(covariance) + 0.1, rtol=1e-9)
     assert fit.converged
 
 
@@ -92,7 +92,7 @@ def test_regression_predicts_without_a_trace_of_the_jitter():
     _, mean, covariance = textbook(kernel, X, y, 0.01, Xs)
     for jitter in (1e-11, 1e-10, 1e-5):
         fit = exact.regression(kernel, X, y, noise=0.01, jitter=jitter)
-        found_mean, found_variance = fit.predict(Xs)
+        found_mean, found_variance = fit.predict_f(Xs)
         np.testing.assert_allclose(found_mean, mean, rtol=1e-8)
         np.testing.assert_allclose(found_variance, np.diag(covariance), rtol=1e-7, atol=1e-9)
 
@@ -104,10 +104,10 @@ def test_regression_predicts_without_a_trace_of_the_jitter():
 def test_regression_gradient(seed, name, noise):
     X, y, _ = regression_problem(seed, N=12)
     kernel = KERNELS[name]
-    found = exact.regression(kernel, X, y, noise).gradient
-    expected = numerical_gradient(lambda k: exact.regression(k, X, y, noise).log_evidence, kernel)
+    found = exact.regression(kernel, X, y, noise=noise).gradient
+    expected = numerical_gradient(lambda k: exact.regression(k, X, y, noise=noise).log_evidence, kernel)
     h = 1e-5 * noise
-    ends = [exact.regression(kernel, X, y, noise + s * h).log_evidence for s in (1, -1)]
+    ends = [exact.regression(kernel, X, y, noise=noise + s * h).log_evidence for s in (1, -1)]
     expected["noise"] = (ends[0] - ends[1]) / (2 * h)
     assert set(found) == set(expected)
     # the evidence is summed from terms of the size of yᵀy/noise; the difference quotient keeps that much less of them
@@ -120,17 +120,17 @@ def test_regression_gradient(seed, name, noise):
 # --- inference --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", ["parallel", "sequential"])
+@pytest.mark.parametrize("schedule", ["parallel", "sequential"])
 @pytest.mark.parametrize("alpha", ALPHAS)
-def test_gaussian_likelihood_is_regression_after_one_sweep(alpha, method):
+def test_gaussian_likelihood_is_regression_after_one_sweep(alpha, schedule):
     X, y, Xs = regression_problem()
     kernel = KERNELS["se"]
     expected = exact.regression(kernel, X, y, noise=0.2)
-    fit = exact.infer(kernel, X, y, Gaussian(0.2), alpha, method)
+    fit = exact.infer(kernel, X, y, Gaussian(0.2), alpha=alpha, schedule=schedule)
     assert fit.converged
     assert fit.sweeps == 1
     assert fit.log_evidence == pytest.approx(expected.log_evidence, rel=1e-10)
-    np.testing.assert_allclose(fit.predict(Xs), expected.predict(Xs), rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(fit.predict_f(Xs), expected.predict_f(Xs), rtol=1e-8, atol=1e-10)
     np.testing.assert_allclose(fit.sites.tau, 1 / 0.2, rtol=1e-9)
     np.testing.assert_allclose(fit.sites.nu, y / 0.2, rtol=1e-8, atol=1e-8)
     for key, value in fit.gradient.items():
@@ -141,49 +141,49 @@ def test_gaussian_likelihood_is_regression_after_one_sweep(alpha, method):
 def test_sequential_and_parallel_have_the_same_fixed_point(alpha):
     X, y, Xs = labelled_problem()
     fits = [
-        exact.infer(KERNELS["matern"], X, y, Probit(), alpha, method, step, tolerance=1e-11)
-        for method, step in (("parallel", 1.0), ("sequential", 1.0), ("parallel", 0.6), ("sequential", 0.7))
+        exact.infer(KERNELS["matern"], X, y, Probit(), alpha=alpha, schedule=schedule, step=step, tolerance=1e-11)
+        for schedule, step in (("parallel", 1.0), ("sequential", 1.0), ("parallel", 0.6), ("sequential", 0.7))
     ]
     for fit in fits:
         assert fit.converged
         assert fit.log_evidence == pytest.approx(fits[0].log_evidence, rel=1e-11)
         np.testing.assert_allclose(fit.sites.tau, fits[0].sites.tau, rtol=1e-8)
-        np.testing.assert_allclose(fit.predict(Xs), fits[0].predict(Xs), rtol=1e-8, atol=1e-9)
+        np.testing.assert_allclose(fit.predict_f(Xs), fits[0].predict_f(Xs), rtol=1e-8, atol=1e-9)
 
 
-@pytest.mark.parametrize("method", ["parallel", "sequential"])
+@pytest.mark.parametrize("schedule", ["parallel", "sequential"])
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
-def test_order_of_data_does_not_matter(alpha, method):
+def test_order_of_data_does_not_matter(alpha, schedule):
     X, y, Xs = labelled_problem()
     order = np.random.default_rng(7).permutation(len(y))
-    fit = exact.infer(KERNELS["se"], X, y, Probit(), alpha, method, tolerance=1e-11)
-    shuffled = exact.infer(KERNELS["se"], X[order], y[order], Probit(), alpha, method, tolerance=1e-11)
+    fit = exact.infer(KERNELS["se"], X, y, Probit(), alpha=alpha, schedule=schedule, tolerance=1e-11)
+    shuffled = exact.infer(KERNELS["se"], X[order], y[order], Probit(), alpha=alpha, schedule=schedule, tolerance=1e-11)
     assert shuffled.log_evidence == pytest.approx(fit.log_evidence, rel=1e-11)
     np.testing.assert_allclose(shuffled.sites.nu, fit.sites.nu[order], rtol=1e-8)
-    np.testing.assert_allclose(shuffled.predict(Xs), fit.predict(Xs), rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(shuffled.predict_f(Xs), fit.predict_f(Xs), rtol=1e-8, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", sorted(KERNELS))
 @pytest.mark.parametrize("alpha", [0.0, 0.2, 0.5, 1.0])
 def test_gradient_against_differences_of_converged_evidences(alpha, name):
     X, y, _ = labelled_problem(seed=3, N=15)
-    evidence = lambda k: exact.infer(k, X, y, Probit(), alpha, tolerance=1e-12).log_evidence
-    found = exact.infer(KERNELS[name], X, y, Probit(), alpha, tolerance=1e-12).gradient
+    evidence = lambda k: exact.infer(k, X, y, Probit(), alpha=alpha, tolerance=1e-12).log_evidence
+    found = exact.infer(KERNELS[name], X, y, Probit(), alpha=alpha, tolerance=1e-12).gradient
     assert_gradients_agree(found, numerical_gradient(evidence, KERNELS[name], step=1e-4), rtol=1e-6)
 
 
 def test_gradient_with_private_powers():
     X, y, _ = labelled_problem(seed=4, N=15)
     alpha = np.linspace(0, 1, 15)
-    evidence = lambda k: exact.infer(k, X, y, Probit(), alpha, tolerance=1e-12).log_evidence
-    found = exact.infer(KERNELS["se"], X, y, Probit(), alpha, tolerance=1e-12).gradient
+    evidence = lambda k: exact.infer(k, X, y, Probit(), alpha=alpha, tolerance=1e-12).log_evidence
+    found = exact.infer(KERNELS["se"], X, y, Probit(), alpha=alpha, tolerance=1e-12).gradient
     assert_gradients_agree(found, numerical_gradient(evidence, KERNELS["se"], step=1e-4))
 
 
 def test_private_powers_that_are_equal_are_one_power():
     X, y, _ = labelled_problem()
-    one = exact.infer(KERNELS["se"], X, y, Probit(), 0.4)
-    many = exact.infer(KERNELS["se"], X, y, Probit(), np.full(len(y), 0.4))
+    one = exact.infer(KERNELS["se"], X, y, Probit(), alpha=0.4)
+    many = exact.infer(KERNELS["se"], X, y, Probit(), alpha=np.full(len(y), 0.4))
     assert many.log_evidence == pytest.approx(one.log_evidence, rel=1e-13)
 
 
@@ -193,7 +193,7 @@ def test_evidence_is_the_sum_of_log_normalisers(alpha):
     X, y, _ = labelled_problem()
     kernel = KERNELS["se"]
     with pytest.warns(RuntimeWarning):
-        fit = exact.infer(kernel, X, y, Probit(), alpha, step=0.7, max_sweeps=2)
+        fit = exact.infer(kernel, X, y, Probit(), alpha=alpha, step=0.7, max_sweeps=2)
     K, sites = kernel(X) + 1e-13 * np.eye(len(y)), fit.sites
     covariance = np.linalg.inv(np.linalg.inv(K) + np.diag(sites.tau))
     mean, variance = covariance @ sites.nu, np.diag(covariance)
@@ -209,7 +209,7 @@ def test_sharp_sites_cost_no_digits(noise, alpha):
     """With nearly noise-free data the terms of the evidence are of the size y²/noise, and they must cancel on paper."""
     X, y, _ = regression_problem()
     kernel = SquaredExponential(1.0, 0.3)
-    regression, fit = exact.regression(kernel, X, y, noise), exact.infer(kernel, X, y, Gaussian(noise), alpha)
+    regression, fit = exact.regression(kernel, X, y, noise=noise), exact.infer(kernel, X, y, Gaussian(noise), alpha=alpha)
     assert fit.converged
     assert fit.sweeps <= 3
     assert fit.log_evidence == pytest.approx(regression.log_evidence, rel=1e-12)
@@ -265,7 +265,7 @@ def test_two_data_against_the_integral(y, correlation):
         return norm * np.exp(-0.5 * f @ P @ f) * np.prod(ndtr(y * f))
 
     truth = np.log(dblquad(joint, -16, 16, -16, 16, epsabs=1e-9)[0])
-    evidences = [exact.infer(kernel, X, y, Probit(), a).log_evidence for a in (0.0, 0.5, 1.0)]
+    evidences = [exact.infer(kernel, X, y, Probit(), alpha=a).log_evidence for a in (0.0, 0.5, 1.0)]
     assert evidences[0] < truth
     assert evidences[0] < evidences[1] < evidences[2]
     assert evidences[2] == pytest.approx(truth, abs=1e-7 if correlation == 0 else 0.02)
@@ -273,20 +273,20 @@ def test_two_data_against_the_integral(y, correlation):
 
 def test_bound_is_below_ep_and_rises_sweep_by_sweep():
     X, y, _ = labelled_problem(seed=6)
-    fit = exact.infer(KERNELS["se"], X, y, Probit(), 0.0, step=0.5)
+    fit = exact.infer(KERNELS["se"], X, y, Probit(), alpha=0.0, step=0.5)
     bounds = [sweep["log_evidence"] for sweep in fit.history]
     assert np.all(np.diff(bounds) > -1e-10)
-    assert fit.log_evidence < exact.infer(KERNELS["se"], X, y, Probit(), 1.0).log_evidence
+    assert fit.log_evidence < exact.infer(KERNELS["se"], X, y, Probit(), alpha=1.0).log_evidence
 
 
 def test_damping_sets_in_by_itself():
     """Confident labels and a large variance make the undamped parallel update overshoot."""
     X, y, _ = labelled_problem(seed=1, N=40)
     kernel = SquaredExponential(100.0, 1.0)
-    fit = exact.infer(kernel, X, y, Probit(), 0.5, max_sweeps=300)
+    fit = exact.infer(kernel, X, y, Probit(), alpha=0.5, max_sweeps=300)
     assert fit.converged
     assert min(sweep["step"] for sweep in fit.history) < 1
-    slow = exact.infer(kernel, X, y, Probit(), 0.5, step=0.2, max_sweeps=1000)
+    slow = exact.infer(kernel, X, y, Probit(), alpha=0.5, step=0.2, max_sweeps=1000)
     assert fit.log_evidence == pytest.approx(slow.log_evidence, rel=1e-8)
 
 
@@ -297,7 +297,7 @@ def test_what_has_not_converged_says_so():
     assert not fit.converged
     assert fit.sweeps == 2
     assert len(fit.history) == 3
-    assert np.isfinite([fit.log_evidence, *np.ravel(fit.predict(X))]).all()
+    assert np.isfinite([fit.log_evidence, *np.ravel(fit.predict_f(X))]).all()
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
@@ -306,9 +306,9 @@ def test_extreme_variances_give_numbers(variance, alpha):
     X, y, Xs = labelled_problem()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
-        fit = exact.infer(SquaredExponential(variance, 1.0), X, y, Probit(), alpha, max_sweeps=100)
+        fit = exact.infer(SquaredExponential(variance, 1.0), X, y, Probit(), alpha=alpha, max_sweeps=100)
     assert np.isfinite(fit.log_evidence)
-    assert np.all((fit.predict(Xs, noise=True) > 0) & (fit.predict(Xs, noise=True) < 1))
+    assert np.all((fit.predict_y(Xs) > 0) & (fit.predict_y(Xs) < 1))
     if variance < 1e-5:
         assert fit.log_evidence == pytest.approx(len(y) * np.log(0.5), rel=1e-4)
 
@@ -327,7 +327,7 @@ def test_bad_input_is_named():
     with pytest.raises(ValueError, match="alpha has shape"):
         infer(X, y, alpha=np.ones(3))
     with pytest.raises(ValueError, match="parallel"):
-        infer(X, y, method="random")
+        infer(X, y, schedule="random")
     with pytest.raises(ValueError, match="step"):
         infer(X, y, step=1.2)
     with pytest.raises(ValueError, match=r"X\[:, None\]"):
@@ -347,11 +347,11 @@ def test_hard_but_legal_input():
     kernel = KERNELS["se"]
     twice = exact.regression(kernel, np.vstack([X, X]), np.concatenate([y, y]), noise=0.2)
     once = exact.regression(kernel, X, y, noise=0.1)  # two readings with noise 0.2 are one with 0.1
-    np.testing.assert_allclose(twice.predict(Xs), once.predict(Xs), rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(twice.predict_f(Xs), once.predict_f(Xs), rtol=1e-7, atol=1e-9)
 
     interpolating = exact.regression(SquaredExponential(1.0, 0.3), X, y, noise=1e-12)
-    np.testing.assert_allclose(interpolating.predict(X)[0], y, atol=1e-4)
-    assert np.all(interpolating.predict(X)[1] >= 0)
+    np.testing.assert_allclose(interpolating.predict_f(X)[0], y, atol=1e-4)
+    assert np.all(interpolating.predict_f(X)[1] >= 0)
 
     far = exact.regression(kernel, X + 1e8, y, noise=0.1)
     np.testing.assert_allclose(far.log_evidence, once.log_evidence, rtol=1e-5)
@@ -359,7 +359,7 @@ def test_hard_but_legal_input():
     constant = np.column_stack([X[:, 0], np.ones(len(X))])
     assert np.isfinite(exact.regression(kernel, constant, y).log_evidence)
     same = exact.infer(kernel, X, np.ones(len(X)), Probit())
-    assert np.all(same.predict(Xs, noise=True) > 0.5)
+    assert np.all(same.predict_y(Xs) > 0.5)
     single = exact.infer(kernel, X[:1], np.array([1.0]), Probit())
     assert single.log_evidence == pytest.approx(np.log(0.5), rel=1e-12)
 
@@ -368,9 +368,9 @@ def test_nothing_of_the_callers_is_changed():
     X, y, Xs = labelled_problem()
     for array in (X, y, Xs):
         array.setflags(write=False)
-    exact.regression(KERNELS["sum"], X, y).predict(Xs)
-    for method in ("parallel", "sequential"):
-        fit = exact.infer(KERNELS["sum"], X, y, Probit(), 0.5, method)
+    exact.regression(KERNELS["sum"], X, y).predict_f(Xs)
+    for schedule in ("parallel", "sequential"):
+        fit = exact.infer(KERNELS["sum"], X, y, Probit(), alpha=0.5, schedule=schedule)
         assert set(fit.gradient) == set(KERNELS["sum"].parameters)
 
 
@@ -383,23 +383,23 @@ def test_reference_full_regression(size):
     kernel = SquaredExponential(float(values["s2"]), values["ls"])
     # the package that made them adds 1e-8 to the noise
     fit = exact.regression(kernel, values["X"], values["y"].ravel(), noise=float(values["noise"]) + 1e-8)
-    mean, variance = fit.predict(values["Xs"])
+    mean, variance = fit.predict_f(values["Xs"])
     assert fit.log_evidence == pytest.approx(float(values["fullgp__lml"]), rel=1e-10)
     np.testing.assert_allclose(mean, values["fullgp__mean"].ravel(), rtol=1e-9, atol=1e-10)
     np.testing.assert_allclose(variance, values["fullgp__var_f"].ravel(), rtol=1e-9)
 
 
-@pytest.mark.parametrize("method", ["parallel", "sequential"])
-def test_reference_full_ep(method):
+@pytest.mark.parametrize("schedule", ["parallel", "sequential"])
+def test_reference_full_ep(schedule):
     values = reference("classification_small.npz")
     kernel = SquaredExponential(float(values["s2"]), values["ls"])
     given = lambda name: values[f"gpy_ep_full_eta1.0__{name}"].squeeze()
-    fit = exact.infer(kernel, values["X"], values["y_pm1"].ravel(), Probit(), 1.0, method, tolerance=1e-11)
-    mean, variance = fit.predict(values["Xs"])
+    fit = exact.infer(kernel, values["X"], values["y_pm1"].ravel(), Probit(), alpha=1.0, schedule=schedule, tolerance=1e-11)
+    mean, variance = fit.predict_f(values["Xs"])
     assert fit.log_evidence == pytest.approx(float(given("lml")), rel=1e-10)
     np.testing.assert_allclose(mean, given("mean_f"), rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(variance, given("var_f"), rtol=1e-6)
-    np.testing.assert_allclose(fit.predict(values["Xs"], noise=True), given("p1"), rtol=1e-6)
+    np.testing.assert_allclose(fit.predict_y(values["Xs"]), given("p1"), rtol=1e-6)
     np.testing.assert_allclose(fit.gradient["variance"], given("ds2"), rtol=1e-6)
     np.testing.assert_allclose(fit.gradient["lengthscales"], given("dls"), rtol=1e-6)
 
@@ -409,8 +409,8 @@ def test_reference_full_power_ep(alpha):
     values = reference("classification_small.npz")
     kernel = SquaredExponential(float(values["s2"]), values["ls"])
     X, y = values["X"], values["y_pm1"].ravel()
-    fit = exact.infer(kernel, X, y, Probit(), alpha, tolerance=1e-11)
-    mean, variance = fit.predict(X)
+    fit = exact.infer(kernel, X, y, Probit(), alpha=alpha, tolerance=1e-11)
+    mean, variance = fit.predict_f(X)
     given = lambda name: values[f"quad_fullpep_{alpha}__{name}"]
     assert fit.log_evidence == pytest.approx(float(given("lml")), rel=1e-10)
     np.testing.assert_allclose(mean, given("mean_train").ravel(), rtol=1e-6, atol=1e-8)
@@ -420,7 +420,7 @@ def test_reference_full_power_ep(alpha):
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
 def test_gradient_in_the_noise_against_differences_of_converged_evidences(alpha):
     X, y, _ = labelled_problem(seed=5, N=15)
-    fit = lambda noise: exact.infer(KERNELS["se"], X, y, Gaussian(noise), alpha, tolerance=1e-12)
+    fit = lambda noise: exact.infer(KERNELS["se"], X, y, Gaussian(noise), alpha=alpha, tolerance=1e-12)
     slope = (fit(0.3 + 1e-5).log_evidence - fit(0.3 - 1e-5).log_evidence) / 2e-5
     assert fit(0.3).gradient["noise"] == pytest.approx(slope, rel=1e-6)
 
@@ -428,8 +428,9 @@ def test_gradient_in_the_noise_against_differences_of_converged_evidences(alpha)
 def test_private_powers_lead_to_one_fixed_point_in_either_order():
     X, y, Xs = labelled_problem()
     alpha = np.linspace(0, 1, len(y))
-    one, other = (exact.infer(KERNELS["se"], X, y, Probit(), alpha, way, tolerance=1e-11) for way in ("parallel", "sequential"))
+    options = {"alpha": alpha, "tolerance": 1e-11}
+    one, other = (exact.infer(KERNELS["se"], X, y, Probit(), schedule=way, **options) for way in ("parallel", "sequential"))
     assert one.converged and other.converged
     assert other.log_evidence == pytest.approx(one.log_evidence, rel=1e-11)
     np.testing.assert_allclose(other.sites.tau, one.sites.tau, rtol=1e-8)
-    np.testing.assert_allclose(other.predict(Xs), one.predict(Xs), rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(other.predict_f(Xs), one.predict_f(Xs), rtol=1e-8, atol=1e-9)

@@ -52,17 +52,17 @@ def problem(kind, seed):
     return kernel, Z, X, y, likelihood, [0.0, 0.01, 0.5, 1.0][int(rng.integers(4))]
 
 
-@pytest.mark.parametrize("method", ["parallel", "alternating"])
+@pytest.mark.parametrize("schedule", ["parallel", "alternating"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_ends_without_nan_and_tells_truly(kind, method):
+def test_ends_without_nan_and_tells_truly(kind, schedule):
     converged = 0
     for seed in range(PER_KIND):
         kernel, Z, X, y, likelihood, alpha = problem(kind, seed)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            fit = power_ep.infer(kernel, Z, X, y, likelihood, alpha=alpha, method=method, tolerance=TOLERANCE, max_sweeps=400)
+            fit = power_ep.infer(kernel, Z, X, y, likelihood, alpha=alpha, schedule=schedule, tolerance=TOLERANCE, max_sweeps=400)
         label = f"{kind}, {seed}: {likelihood}, alpha = {alpha}"
-        mean, variance = fit.predict(X)
+        mean, variance = fit.predict_f(X)
         numbers = [fit.log_evidence, mean, variance, fit.sites.tau, fit.sites.nu, *map(np.ravel, fit.gradient.values())]
         assert all(np.isfinite(x).all() for x in numbers), label
         assert (variance > 0).all(), label
@@ -73,7 +73,7 @@ def test_ends_without_nan_and_tells_truly(kind, method):
         if fit.converged:
             converged += 1
             assert further_move(fit, kernel, Z, X, y) <= TOLERANCE, label
-    print(f"{kind}, {method}: {converged} of {PER_KIND} converged")
+    print(f"{kind}, {schedule}: {converged} of {PER_KIND} converged")
     assert converged >= 0.8 * PER_KIND
 
 

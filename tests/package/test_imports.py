@@ -1,51 +1,14 @@
 """The import graph of the package: data flow one way, so a module imports from its own folder and from the floors below."""
 
-import ast
-
+import package_map
 import pytest
-from conftest import ROOT
-
-# from the ground up; whoever adds a file or a folder says on which floor it stands
-FLOORS = (
-    ("gaussian", "threads"),
-    ("validation",),
-    ("kernels", "likelihoods", "sites", "metrics"),
-    ("features", "sweeps", "datasets"),
-    ("normal_equations", "posterior"),
-    ("results",),
-    ("exact", "power_ep", "online"),
-    ("training",),
-    ("multiclass",),
-    ("decoupled",),
-)
-FLOOR = {name: number for number, names in enumerate(FLOORS) for name in names}
-PACKAGE = ROOT / "pepcore"
-
-
-def modules(package=PACKAGE):
-    """name -> path of every module below the package's own __init__, "kernels.stationary" for example."""
-    paths = {path.relative_to(package).with_suffix("").parts: path for path in package.rglob("*.py")}
-    return {".".join(parts).removesuffix(".__init__"): path for parts, path in paths.items() if parts != ("__init__",)}
-
-
-def imported(path):
-    """Modules of the package that the file imports, anywhere in it; `from pepcore.online import fixed_basis` is that module."""
-    known, found = modules(), set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            found |= {alias.name.removeprefix("pepcore.") for alias in node.names if alias.name.startswith("pepcore.")}
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "pepcore":
-            for alias in node.names:
-                name = f"{node.module}.{alias.name}".removeprefix("pepcore.")
-                found.add(name if name in known else node.module.removeprefix("pepcore."))
-    return found - {"pepcore"}
+from package_map import FLOOR, PACKAGE, imported, modules, room
 
 
 def wrong_way(name, path):
     """What the module imports from a floor that is not below its own; its own folder is free."""
-    room = name.partition(".")[0]
-    others = {other.partition(".")[0] for other in imported(path)} - {room}
-    return sorted(other for other in others if FLOOR[other] >= FLOOR[room])
+    others = {room(other) for other in imported(path)} - {room(name)}
+    return sorted(other for other in others if FLOOR[other] >= FLOOR[room(name)])
 
 
 def circle(graph):
@@ -67,7 +30,7 @@ def circle(graph):
 
 
 def test_every_file_and_folder_has_a_floor():
-    assert {name.partition(".")[0] for name in modules()} == set(FLOOR)
+    assert set(map(room, modules())) == set(FLOOR)
 
 
 @pytest.mark.parametrize("name", modules())
@@ -97,3 +60,9 @@ def test_the_package_is_seen_at_one_glance():
 @pytest.mark.parametrize("name", modules())
 def test_a_module_fits_on_a_few_screens(name):
     assert len(modules()[name].read_text(encoding="utf-8").splitlines()) <= 320
+
+
+def test_the_map_shows_every_room_and_every_import():
+    drawn = package_map.drawing()
+    assert all(f'href="#module-pepcore.{name}"' in drawn for name in FLOOR)
+    assert drawn.count("<path") == sum(map(len, package_map.foundations().values()))

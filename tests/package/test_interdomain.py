@@ -40,7 +40,7 @@ def test_zero_width_is_an_ordinary_pseudo_point():
     Z, X, y = problem(1)
     plain, blurred = power_ep.regression(BASE, Z, X, y), power_ep.regression(Blurred(BASE, 0.0), Z, X, y)
     assert blurred.log_evidence == pytest.approx(plain.log_evidence, rel=1e-13)
-    np.testing.assert_allclose(blurred.predict(X), plain.predict(X), rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(blurred.predict_f(X), plain.predict_f(X), rtol=1e-12, atol=1e-14)
     for key, value in plain.gradient.items():
         np.testing.assert_allclose(blurred.gradient[key], value, rtol=1e-9, atol=1e-9)
     labels = np.sign(y)
@@ -104,7 +104,7 @@ def test_methods_without_pseudo_points_see_the_plain_process():
     labels = np.sign(y)
     for method, targets in ((partial(exact.infer, likelihood=Probit()), labels), (exact.regression, y)):
         plain, blurred = (method(kernel, X, targets) for kernel in (BASE, Blurred(BASE, 0.7)))
-        np.testing.assert_allclose(blurred.predict(X[:5] + 0.1), plain.predict(X[:5] + 0.1), rtol=1e-12)
+        np.testing.assert_allclose(blurred.predict_f(X[:5] + 0.1), plain.predict_f(X[:5] + 0.1), rtol=1e-12)
         assert blurred.log_evidence == plain.log_evidence
 
 

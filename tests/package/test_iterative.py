@@ -45,7 +45,7 @@ def test_pseudo_inputs_at_the_data_give_dense_power_ep(alpha):
     fit = power_ep.infer(KERNEL, X, X, y, Probit(), alpha=alpha, tolerance=1e-10, jitter=1e-11)
     assert fit.log_evidence == pytest.approx(dense.log_evidence, abs=1e-7)
     Xs = np.random.default_rng(2).normal(size=(9, 2))
-    np.testing.assert_allclose(fit.predict(Xs, noise=True), dense.predict(Xs, noise=True), atol=1e-6)
+    np.testing.assert_allclose(fit.predict_y(Xs), dense.predict_y(Xs), atol=1e-6)
 
 
 @pytest.mark.parametrize("alpha", [1.0, 0.5, 0.2])
@@ -55,7 +55,7 @@ def test_values_of_the_authors_code_are_met(alpha):
     jitter = 1e-6 / kernel.variance  # theirs is absolute
     fit = power_ep.infer(kernel, ref["Z"], ref["X"], ref["y_pm1"][:, 0], Probit(), alpha=alpha, jitter=jitter)
     assert fit.log_evidence == pytest.approx(float(ref[name + "energy_seq"]), rel=1e-7)
-    mean, variance = fit.predict(ref["Xs"])
+    mean, variance = fit.predict_f(ref["Xs"])
     np.testing.assert_allclose(mean, np.ravel(ref[name + "mean_f"]), rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(variance, np.ravel(ref[name + "var_f"]), rtol=1e-5)
 
@@ -99,7 +99,7 @@ def test_pseudo_inputs_at_the_data_give_dense_ep_on_ionosphere():
     dense = exact.infer(kernel, X[train], data.y[train], Probit(), tolerance=1e-9)
     fit = power_ep.infer(kernel, X[train], X[train], data.y[train], Probit(), alpha=1.0, jitter=1e-10, tolerance=1e-9)
     assert fit.log_evidence == pytest.approx(dense.log_evidence, abs=1e-6)
-    np.testing.assert_allclose(fit.predict(X[test], noise=True), dense.predict(X[test], noise=True), atol=1e-6)
+    np.testing.assert_allclose(fit.predict_y(X[test]), dense.predict_y(X[test]), atol=1e-6)
 
 
 LIKELIHOODS = {
@@ -140,15 +140,15 @@ def test_gradient_agrees_with_differences_through_reconverged_ep(name, kernel, s
     assert abs(sum(parts) - numeric) <= 1e-6 * max(1.0, np.abs(parts).sum())
 
 
-@pytest.mark.parametrize("method", ["alternating", "sequential"])
+@pytest.mark.parametrize("schedule", ["alternating", "sequential"])
 @pytest.mark.parametrize("name", LIKELIHOODS)
 @each_alpha
-def test_other_orders_of_the_updates_end_at_the_same_fixed_point(name, alpha, method):
+def test_other_orders_of_the_updates_end_at_the_same_fixed_point(name, alpha, schedule):
     Z, X, _ = problem(10)
     likelihood, draw = LIKELIHOODS[name]
     y = draw(np.sin(2 * X[:, 0]) + X[:, 1], np.random.default_rng(10))
     parallel = power_ep.infer(KERNEL, Z, X, y, likelihood, alpha=alpha, tolerance=1e-10)
-    other = power_ep.infer(KERNEL, Z, X, y, likelihood, alpha=alpha, tolerance=1e-10, method=method)
+    other = power_ep.infer(KERNEL, Z, X, y, likelihood, alpha=alpha, tolerance=1e-10, schedule=schedule)
     assert parallel.converged and other.converged
     assert other.sweeps <= parallel.sweeps
     assert other.log_evidence == pytest.approx(parallel.log_evidence, abs=1e-8)
@@ -161,7 +161,7 @@ def test_a_student_t_likelihood_makes_sites_of_negative_precision():
     fit = power_ep.infer(KERNEL, Z, X, y, StudentT(3.0, 0.1))
     assert fit.converged
     assert (fit.sites.tau < 0).any()
-    mean, variance = fit.predict(X)
+    mean, variance = fit.predict_f(X)
     assert (variance > 0).all()
     assert np.abs(mean - np.sin(X[:, 0])).mean() < 0.3  # the outliers at 20 hardly pull
 
@@ -230,8 +230,8 @@ def test_too_few_sweeps_are_told_truly():
     lambda Z, X, y: power_ep.infer(KERNEL, Z, X, y, Probit(), max_sweeps=1),
     lambda Z, X, y: fixed_basis.infer(KERNEL, Z, X, y, Probit(), max_sweeps=1),
     lambda Z, X, y: multiclass.infer(KERNEL, Z, X, y > 0, max_sweeps=1),
-    lambda Z, X, y: online.infer(KERNEL, X, y, Probit(), sweeps=2),
-    lambda Z, X, y: training.fit(KERNEL, X, y, Z=Z, method=power_ep.infer, likelihood=Probit(), max_sweeps=1, max_evaluations=1),
+    lambda Z, X, y: online.infer(KERNEL, X, y, Probit(), max_sweeps=2),
+    lambda Z, X, y: training.fit(KERNEL, X, y, Z=Z, infer=power_ep.infer, likelihood=Probit(), max_sweeps=1, max_evaluations=1),
 ])  # fmt: skip
 def test_the_warning_names_the_line_that_called_the_package(call):
     with pytest.warns(RuntimeWarning, match="not converged after") as caught:
@@ -246,7 +246,7 @@ def test_bad_input_is_refused():
     with pytest.raises(ValueError, match=r"alpha = 1\.5"):
         power_ep.infer(KERNEL, Z, X, y, Probit(), alpha=1.5)
     with pytest.raises(ValueError, match="choose 'parallel', 'alternating' or 'sequential'"):
-        power_ep.infer(KERNEL, Z, X, y, Probit(), method="serial")
+        power_ep.infer(KERNEL, Z, X, y, Probit(), schedule="serial")
     with pytest.raises(ValueError, match="step = 2"):
         power_ep.infer(KERNEL, Z, X, y, Probit(), step=2.0)
     with pytest.raises(ValueError, match="one for each row of X"):
@@ -264,22 +264,22 @@ def test_large_counts_converge_at_every_power(size, alpha):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 2))
     y = np.round(size * np.exp(np.sin(X[:, 0])))
-    for method in ("parallel", "alternating"):
-        fit = power_ep.infer(SquaredExponential(1.0, 1.0), X[:8], X, y, Poisson(), alpha=alpha, method=method)
+    for schedule in ("parallel", "alternating"):
+        fit = power_ep.infer(SquaredExponential(1.0, 1.0), X[:8], X, y, Poisson(), alpha=alpha, schedule=schedule)
         assert fit.converged
 
 
-@pytest.mark.parametrize("method", ["parallel", "alternating", "sequential"])
-def test_private_powers_are_those_of_the_closed_form_and_of_dense_power_ep(method):
+@pytest.mark.parametrize("schedule", ["parallel", "alternating", "sequential"])
+def test_private_powers_are_those_of_the_closed_form_and_of_dense_power_ep(schedule):
     Z, X, y = problem(13)
     alpha, f = np.linspace(0, 1, 40), np.sin(X.sum(axis=1))
     closed = power_ep.regression(KERNEL, Z, X, f, noise=0.3, alpha=alpha)
-    fit = power_ep.infer(KERNEL, Z, X, f, Gaussian(0.3), alpha=alpha, method=method)
+    fit = power_ep.infer(KERNEL, Z, X, f, Gaussian(0.3), alpha=alpha, schedule=schedule)
     assert fit.log_evidence == pytest.approx(closed.log_evidence, rel=1e-10)
     for key, value in closed.gradient.items():
         np.testing.assert_allclose(fit.gradient[key], value, rtol=1e-7, atol=1e-7)
     dense = exact.infer(KERNEL, X, y, Probit(), alpha=alpha, tolerance=1e-10)
-    fit = power_ep.infer(KERNEL, X, X, y, Probit(), alpha=alpha, method=method, tolerance=1e-10, jitter=1e-11)
+    fit = power_ep.infer(KERNEL, X, X, y, Probit(), alpha=alpha, schedule=schedule, tolerance=1e-10, jitter=1e-11)
     assert fit.log_evidence == pytest.approx(dense.log_evidence, abs=1e-7)
     np.testing.assert_allclose(fit.sites.tau, dense.sites.tau, atol=1e-6)
 
@@ -294,14 +294,14 @@ def test_gradients_with_private_powers_agree_with_differences():
 
 
 @pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("method", ["parallel", "alternating", "sequential"])
-def test_blocks_of_rows_change_nothing(method, stream, monkeypatch):
+@pytest.mark.parametrize("schedule", ["parallel", "alternating", "sequential"])
+def test_blocks_of_rows_change_nothing(schedule, stream, monkeypatch):
     Z, X, y = problem(6, N=150)
     alpha = np.linspace(0, 1, 150)
     whole = power_ep.infer(KERNEL, Z, X, y, Probit(), alpha=alpha, max_sweeps=300, tolerance=1e-10)
     expected = whole.gradient
     monkeypatch.setattr("pepcore.features.BLOCK_ELEMENTS", 1)  # 64 rows, the fewest
-    blocked = power_ep.infer(KERNEL, Z, X, y, Probit(), alpha=alpha, method=method, stream=stream, tolerance=1e-10)
+    blocked = power_ep.infer(KERNEL, Z, X, y, Probit(), alpha=alpha, schedule=schedule, stream=stream, tolerance=1e-10)
     assert blocked.converged
     assert blocked.log_evidence == pytest.approx(whole.log_evidence, abs=1e-8)
     for key, value in expected.items():

@@ -46,8 +46,8 @@ def test_adam_comes_close_to_lbfgs(alpha, learnt):
     X, _, y = problem(label_noise=1.5)
     options = {"M": 6, "alpha": alpha, "likelihood": Probit(), "optimise": learnt}
     batch = training.fit_minibatch(None, X, y, batch=100, epochs=60, rate=0.05, **options)
-    full = training.fit(None, X, y, method=power_ep.infer, max_evaluations=60, tolerance=1e-6, **options)
-    start = full.history[0]
+    full = training.fit(None, X, y, infer=power_ep.infer, max_evaluations=60, tolerance=1e-6, **options)
+    start = full.trace()[0]
     assert batch.fit.log_evidence > start + 0.9 * (full.fit.log_evidence - start)
 
 
@@ -56,7 +56,7 @@ def test_an_estimate_from_every_batch_is_reported_and_unbiased_at_the_fixed_poin
     Z = X[:12].copy()
     options = {"Z": Z, "alpha": 0.5, "rate": 0.0, "batch": 30}
     settled = training.fit_minibatch(KERNEL, X, y, Probit(), epochs=30, **options)
-    last_epoch = settled.history[-10:]
+    last_epoch = settled.trace()[-10:]
     assert len(settled.history) == settled.evaluations == 300
     assert last_epoch.mean() == pytest.approx(settled.fit.log_evidence, abs=1e-6)
     assert last_epoch.std() > 1
@@ -70,9 +70,9 @@ def test_parameters_of_the_likelihood_and_of_the_blur_are_learnt():
     model = training.fit_minibatch(kernel, X, y, batch=60, epochs=20, rate=0.1, **options)
     assert model.fit.likelihood.scale == pytest.approx(0.2, rel=0.3)
     assert model.kernel.widths != 0.1
-    full = training.fit(kernel, X, y, method=power_ep.infer, max_evaluations=40, **options)
+    full = training.fit(kernel, X, y, infer=power_ep.infer, max_evaluations=40, **options)
     assert full.fit.likelihood.scale == pytest.approx(0.2, rel=0.3)
-    fixed = training.fit(kernel, X, y, method=power_ep.infer, max_evaluations=5, optimise=("kernel",), **options)
+    fixed = training.fit(kernel, X, y, infer=power_ep.infer, max_evaluations=5, optimise=("kernel",), **options)
     assert fixed.fit.likelihood.scale == 1.0
 
 
@@ -80,7 +80,7 @@ def test_counts_are_learnt_too():
     X, f, _ = problem()
     y = np.random.default_rng(2).poisson(np.exp(f)).astype(float)
     model = training.fit_minibatch(None, X, y, Poisson(), M=15, alpha=0.5, batch=60, epochs=20)
-    rate, _ = model.predict(X, noise=True)
+    rate, _ = model.predict_y(X)
     assert np.corrcoef(rate, np.exp(f))[0, 1] > 0.9
 
 
@@ -88,19 +88,19 @@ def test_the_same_seed_gives_the_same_model():
     X, _, y = problem(N=80)
     one, two = (training.fit_minibatch(None, X, y, Probit(), M=5, epochs=2, batch=20, seed=3) for _ in range(2))
     np.testing.assert_array_equal(one.Z, two.Z)
-    np.testing.assert_array_equal(one.history, two.history)
+    assert one.history == two.history
 
 
 def test_what_is_looked_at_on_the_way_is_the_posterior_of_that_moment():
     X, _, y = problem(N=120)
     seen = {}
 
-    def look(number, posterior):
-        if number in (1, 8):
-            seen[number] = posterior().predict(X)
+    def look(record):
+        if record["step"] in (1, 8):
+            seen[record["step"]] = record.result().predict_f(X)
 
     options = {"Z": X[:6].copy(), "batch": 30, "seed": 1}
-    training.fit_minibatch(KERNEL, X, y, Probit(), epochs=2, at_step=look, **options)
+    training.fit_minibatch(KERNEL, X, y, Probit(), epochs=2, callback=look, **options)
     assert list(seen) == [1, 8]
     assert np.abs(seen[1][0] - seen[8][0]).max() > 0.1
     still = {}
@@ -111,10 +111,10 @@ def test_what_is_looked_at_on_the_way_is_the_posterior_of_that_moment():
         Probit(),
         epochs=40,
         rate=0.0,
-        at_step=lambda number, posterior: still.update(last=posterior().predict(X)),
+        callback=lambda record: still.update(last=record.result().predict_f(X)),
         **options,
     )
-    for mine, theirs in zip(still["last"], settled.fit.posterior.predict(X), strict=True):
+    for mine, theirs in zip(still["last"], settled.predict_f(X), strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-5, atol=1e-8)
 
 
@@ -128,7 +128,7 @@ def test_features_that_move_under_the_sites_do_not_end_the_learning(rate, batch)
         model = training.fit_minibatch(
             *(None, X, y, Probit()),
             **{"M": 5, "alpha": 1.0, "rate": rate, "batch": batch, "epochs": 10},
-            at_step=lambda number, posterior: numbers.append((number, np.isfinite(posterior().predict(X)).all())),
+            callback=lambda record: numbers.append((record["step"], np.isfinite(record.result().predict_f(X)).all())),
         )
     assert numbers == [(number, True) for number in range(1, 10 * 300 // batch + 1)]
     assert np.isfinite(model.fit.log_evidence)
@@ -146,11 +146,11 @@ def test_outliers_whose_sites_are_negative_do_not_stop_the_sites(batch, seed):
     model = training.fit_minibatch(
         *(SquaredExponential(1.0, 0.7), X, y, StudentT(4.0, 0.05)),
         **{"M": 12, "alpha": 0.0, "batch": batch, "epochs": 3, "max_sweeps": 20},
-        at_step=lambda number, posterior: moments.append(posterior().predict(X)),
+        callback=lambda record: moments.append(record.result().predict_f(X)),
     )
     steps = 3 * 200 // batch
     assert len(moments) == len(model.history) == steps and model.message == "3 epochs"
-    assert np.isfinite(moments).all() and np.isfinite(model.history).all()
+    assert np.isfinite(moments).all() and np.isfinite(model.trace()).all()
     assert model.fit.sites.tau.min() < 0
 
 
@@ -161,10 +161,10 @@ def test_sites_that_leave_no_posterior_begin_anew_without_the_negative_ones():
     learner.tau[:] = np.where(np.arange(60) < 40, -5.0, 1.0)
     learner.renew()
     with pytest.raises(ImproperCavityError):
-        learner.posterior()
+        learner.fit()
     learner.learn(np.arange(50, 60))
     assert np.all(learner.tau[:40] == 0) and np.all(learner.tau[40:50] == 1)
-    assert np.isfinite(learner.posterior().predict(X)).all()
+    assert np.isfinite(learner.fit().predict_f(X)).all()
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
@@ -313,7 +313,7 @@ def test_a_step_on_one_batch_of_all_data_is_a_damped_sweep():
         model = training.fit_minibatch(KERNEL, X, y, Probit(), Z=Z, rate=0.0, step=step, batch=40, epochs=1, max_sweeps=0)
         np.testing.assert_allclose(model.fit.sites.tau, sweep.sites.tau, rtol=1e-10)
         np.testing.assert_allclose(model.fit.sites.nu, sweep.sites.nu, rtol=1e-10)
-        assert model.history == pytest.approx([start.log_evidence], rel=1e-12)
+        assert model.trace() == pytest.approx([start.log_evidence], rel=1e-12)
 
 
 def test_a_rate_that_throws_the_parameters_far_away_ends_without_an_error_of_the_kernel():

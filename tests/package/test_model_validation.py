@@ -46,7 +46,7 @@ TAKE_LIKELIHOODS = {
     "online.start": lambda likelihood: online.start(KERNEL, likelihood),
     "online.infer": lambda likelihood: online.infer(KERNEL, X, LABELS, likelihood),
     "decoupled": lambda likelihood: decoupled.infer(KERNEL, Z, None, X, LABELS, likelihood, steps=1),
-    "training.fit": lambda likelihood: training.fit(KERNEL, X, LABELS, 4, method=power_ep.infer, likelihood=likelihood),
+    "training.fit": lambda likelihood: training.fit(KERNEL, X, LABELS, M=4, infer=power_ep.infer, likelihood=likelihood),
     "training.fit_minibatch": lambda likelihood: training.fit_minibatch(KERNEL, X, LABELS, likelihood, M=4, epochs=1),
 }
 each_door_of_kernels = pytest.mark.parametrize("door", TAKE_KERNELS.values(), ids=TAKE_KERNELS)
@@ -134,10 +134,10 @@ def test_kernels_and_likelihoods_of_others_are_taken_for_what_they_can_do():
             {"likelihood": Probit()},
             r"power_ep\.closed_form\.regression: .*'likelihood'; its options are blocks, jitter, stream; power_ep.infer and",
         ),
-        ({"method": power_ep.infer}, r"infer: missing a required argument: 'likelihood'; its options are likelihood, sites"),
-        ({"method": exact.infer}, r"exact\.infer: missing a required argument: 'likelihood'"),
+        ({"infer": power_ep.infer}, r"infer: missing a required argument: 'likelihood'; its options are likelihood, schedule, "),
+        ({"infer": exact.infer}, r"exact\.infer: missing a required argument: 'likelihood'"),
         ({"jiter": 1e-6}, "unexpected keyword argument 'jiter'; its options are blocks, jitter, stream$"),
-        ({"method": "infer"}, "method = 'infer' must be a function such as power_ep.regression"),
+        ({"infer": "infer"}, "infer = 'infer' must be a function such as power_ep.regression"),
     ],
 )
 def test_training_names_the_options_that_a_method_has(options, message):
@@ -146,10 +146,10 @@ def test_training_names_the_options_that_a_method_has(options, message):
 
 
 def test_training_takes_methods_with_options_filled_in():
-    method = functools.partial(power_ep.infer, likelihood=Probit(), jitter=1e-5)
-    given = {"likelihood": Probit(), "jitter": 1e-5, "method": power_ep.infer}
+    infer = functools.partial(power_ep.infer, likelihood=Probit(), jitter=1e-5)
+    given = {"likelihood": Probit(), "jitter": 1e-5, "infer": power_ep.infer}
     expected = training.fit(None, X, LABELS, M=4, max_evaluations=3, **given)
-    assert training.fit(None, X, LABELS, M=4, max_evaluations=3, method=method).history[0] == expected.history[0]
+    assert training.fit(None, X, LABELS, M=4, max_evaluations=3, infer=infer).history[0] == expected.history[0]
 
 
 # --- the state of online learning -------------------------------------------------------------------------------------

@@ -32,11 +32,12 @@ def begin(size):
 def test_linear_sweeps_arrive_once_as_many_are_remembered_as_have_rates():
     rates, centre = [0.02, 0.05, 0.1, 0.3, 0.7], 0.1 * np.arange(1.0, 6.0)
     mixing = Mixing()
-    state, history, converged = run_sweeps(linear(rates, centre), mixing, begin(5), 1.0, 1e-8, 100, mixing.next_step)
-    assert converged and len(history) - 1 <= 8
+    options = {"step": 1.0, "tolerance": 1e-8}
+    state, ending = run_sweeps(linear(rates, centre), mixing, begin(5), **options, max_sweeps=100, next_step=mixing.next_step)
+    assert ending["converged"] and ending["sweeps"] <= 8
     assert state.sites.nu == pytest.approx(centre, abs=1e-6)
-    _, plain, _ = run_sweeps(linear(rates, centre), parallel, begin(5), 1.0, 1e-8, 2000)
-    assert len(plain) > 500
+    _, plain = run_sweeps(linear(rates, centre), parallel, begin(5), **options, max_sweeps=2000)
+    assert plain["sweeps"] >= 500
 
 
 def test_far_from_the_fixed_point_a_sweep_is_a_plain_one():
@@ -71,8 +72,9 @@ def test_a_run_survives_combinations_that_leave_no_cavity():
         state.target = Sites(sites.tau, sites.nu + state.move)
         return state
 
-    state, _, converged = run_sweeps(evaluate, mixing, begin(3), 1.0, 1e-8, 2000, mixing.next_step)
-    assert refused and converged
+    options = {"step": 1.0, "tolerance": 1e-8, "max_sweeps": 2000, "next_step": mixing.next_step}
+    state, ending = run_sweeps(evaluate, mixing, begin(3), **options)
+    assert refused and ending["converged"]
     assert state.sites.nu == pytest.approx(centre, abs=1e-5)
 
 
@@ -94,15 +96,15 @@ def test_no_more_sweeps_are_remembered_than_the_depth():
     assert len(mixing.moves) == len(mixing.points) == DEPTH
 
 
-@pytest.mark.parametrize("method", ["ep", "sep", "gfitc"])
-def test_mixed_sweeps_end_where_plain_ones_do_and_much_sooner(method, monkeypatch):
+@pytest.mark.parametrize("approximation", ["ep", "sep", "gfitc"])
+def test_mixed_sweeps_end_where_plain_ones_do_and_much_sooner(approximation, monkeypatch):
     kernels, Z, X, y, noise = problem(N=200)
-    settings = {"method": method, "noise": noise, "tolerance": 1e-7, "max_sweeps": 3000}
+    settings = {"approximation": approximation, "noise": noise, "tolerance": 1e-7, "max_sweeps": 3000}
     mixed = multiclass.infer(kernels, Z, X, y, **settings)
     monkeypatch.setattr("pepcore.multiclass.inference.Mixing", _Plain)
     plain = multiclass.infer(kernels, Z, X, y, **settings)
     assert mixed.converged and plain.converged
-    assert mixed.predict(X) == pytest.approx(plain.predict(X), abs=1e-4)
+    assert mixed.predict_y(X) == pytest.approx(plain.predict_y(X), abs=1e-4)
     assert mixed.sweeps < 0.4 * plain.sweeps
 
 

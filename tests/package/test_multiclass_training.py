@@ -2,6 +2,7 @@
 
 import pickle
 import re
+import sys
 
 import numpy as np
 import pandas as pd
@@ -20,8 +21,8 @@ from pepcore.sites import Sites
 SMALL = {"M": 4, "iterations": 25, "tolerance": 1e-4, "max_sweeps": 100}
 
 
-def start_evidence(X, y, method):
-    still = {**SMALL, "iterations": 1, "rate": 1e-12, "optimiser": "adam", "method": method}
+def start_evidence(X, y, approximation):
+    still = {**SMALL, "iterations": 1, "rate": 1e-12, "optimiser": "adam", "approximation": approximation}
     return fit(None, X, y, **still).fit.log_evidence
 
 
@@ -32,17 +33,17 @@ COMBINATIONS = [("ep", "outer", "lbfgs"), ("ep", "outer", "adam"), ("ep", "inner
 
 
 @pytest.mark.filterwarnings("ignore:EP has not converged")  # VI sweeps may be slow; that they climb is what is tested
-@pytest.mark.parametrize(("method", "update", "optimiser"), COMBINATIONS)
-def test_every_combination_climbs(method, update, optimiser):
+@pytest.mark.parametrize(("approximation", "update", "optimiser"), COMBINATIONS)
+def test_every_combination_climbs(approximation, update, optimiser):
     _, _, X, y, _ = problem(N=40)
-    model = fit(None, X, y, method=method, update=update, optimiser=optimiser, **SMALL)
-    assert model.fit.log_evidence > start_evidence(X, y, method) + 1
-    assert model.predict(X).sum(axis=1) == pytest.approx(1, abs=1e-8)
+    model = fit(None, X, y, approximation=approximation, update=update, optimiser=optimiser, **SMALL)
+    assert model.fit.log_evidence > start_evidence(X, y, approximation) + 1
+    assert model.predict_y(X).sum(axis=1) == pytest.approx(1, abs=1e-8)
 
 
 def test_a_jointly_learnt_model_can_be_sent_to_another_process():
     _, _, X, y, _ = problem(N=40)
-    model = fit(None, X, y, method="vi", update="joint", optimiser="adam", **SMALL | {"iterations": 1})
+    model = fit(None, X, y, approximation="vi", update="joint", optimiser="adam", **SMALL | {"iterations": 1})
     again = pickle.loads(pickle.dumps(model))
     assert np.array_equal(again.fit.gradient["noise"], model.fit.gradient["noise"])
 
@@ -102,7 +103,7 @@ def test_the_adaptive_step_grows_by_two_percent_and_halves_when_the_sign_changes
 
 def test_the_bounds_gradient_is_that_of_differences_and_its_optimum_is_that_of_natural_gradients():
     kernels, Z, X, y, noise = problem()
-    bound, values = Bound(X, y, 3, 1e-3, 1e-6), {"kernels": tuple(kernels), "Z": tuple(Z), "noise": noise}
+    bound, values = Bound(X, y, 3, 1e-3 * 2 / 3, 1e-6), {"kernels": tuple(kernels), "Z": tuple(Z), "noise": noise}
     parameters, values = BoundParameters(("kernels", "Z", "noise"), np.array([0.7, 1.3])), bound.start(values)
     rng = np.random.default_rng(0)
     point = parameters.pack(values) + 0.1 * rng.standard_normal(len(parameters.pack(values)))
@@ -112,8 +113,8 @@ def test_the_bounds_gradient_is_that_of_differences_and_its_optimum_is_that_of_n
     slope = parameters.pack_gradient(moved, bound(moved)[1]) @ direction
     assert slope == pytest.approx((up - down) / 2e-5, rel=1e-6, abs=1e-4)
 
-    sites = multiclass.infer(kernels, Z, X, y, method="vi", noise=noise)
-    optimum = tuple((p.whitened()[0], np.linalg.cholesky(p.whitened()[1])) for p in sites.posteriors)
+    sites = multiclass.infer(kernels, Z, X, y, approximation="vi", noise=noise)
+    optimum = tuple((p.whitened()[0], np.linalg.cholesky(p.whitened()[1])) for p in sites.posterior.parts)
     value, gradient = bound(values | {"q": optimum})
     assert value == pytest.approx(sites.log_evidence, abs=1e-8)
     assert all(np.abs(part).max() < 1e-5 for pair in gradient["q"] for part in pair)
@@ -133,74 +134,76 @@ def test_a_step_after_which_a_factorisation_fails_is_taken_back(small_variance, 
 # --- mini-batches ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", ["ep", "gfitc"])
-def test_batches_with_parameters_held_end_at_the_fixed_point(method):
+@pytest.mark.parametrize("approximation", ["ep", "gfitc"])
+def test_batches_with_parameters_held_end_at_the_fixed_point(approximation):
     kernels, Z, X, y, noise = problem()
-    whole = multiclass.infer(kernels, Z, X, y, method=method, noise=noise)
-    model = fit_minibatch(kernels, Z, (X, y), method=method, noise=noise, batch=5, epochs=150, rate=0)
-    assert model.predict(X) == pytest.approx(whole.predict(X), abs=1e-6)
+    whole = multiclass.infer(kernels, Z, X, y, approximation=approximation, noise=noise)
+    model = fit_minibatch(kernels, Z, (X, y), approximation=approximation, noise=noise, batch=5, epochs=150, rate=0)
+    assert model.predict_y(X) == pytest.approx(whole.predict_y(X), abs=1e-6)
 
 
-@pytest.mark.parametrize("method", ["sep", "vi"])
-def test_one_batch_of_all_data_is_a_sweep_over_tied_sites(method):
+@pytest.mark.parametrize("approximation", ["sep", "vi"])
+def test_one_batch_of_all_data_is_a_sweep_over_tied_sites(approximation):
     kernels, Z, X, y, noise = problem()
-    whole = multiclass.infer(kernels, Z, X, y, method=method, noise=noise)
-    model = fit_minibatch(kernels, Z, (X, y), method=method, noise=noise, batch=24, epochs=400, rate=0, step=0.5)
-    assert model.predict(X) == pytest.approx(whole.predict(X), abs=1e-5)
-    assert model.history[-1] == pytest.approx(whole.log_evidence, abs=1e-4)
+    whole = multiclass.infer(kernels, Z, X, y, approximation=approximation, noise=noise)
+    model = fit_minibatch(kernels, Z, (X, y), approximation=approximation, noise=noise, batch=24, epochs=400, rate=0, step=0.5)
+    assert model.predict_y(X) == pytest.approx(whole.predict_y(X), abs=1e-5)
+    estimates = [record["log_evidence"] for record in model.history if "log_evidence" in record]  # one in ten steps
+    assert len(estimates) == 40
+    assert estimates[-1] == pytest.approx(whole.log_evidence, abs=1e-4)
 
 
-@pytest.mark.parametrize("method", ["ep", "gfitc", "sep", "vi"])
-def test_learning_can_go_on_from_the_sites_of_a_fit(method):
+@pytest.mark.parametrize("approximation", ["ep", "gfitc", "sep", "vi"])
+def test_learning_can_go_on_from_the_sites_of_a_fit(approximation):
     kernels, Z, X, y, noise = problem()
-    settings = {"method": method, "noise": noise, "batch": 24, "rate": 0, "step": 0.5}
-    if method == "vi":
+    settings = {"approximation": approximation, "noise": noise, "batch": 24, "rate": 0, "step": 0.5}
+    if approximation == "vi":
         whole = fit_minibatch(kernels, Z, (X, y), epochs=400, **settings).fit
     else:
-        whole = multiclass.infer(kernels, Z, X, y, method=method, noise=noise)
-    before = whole.predict(X)
+        whole = multiclass.infer(kernels, Z, X, y, approximation=approximation, noise=noise)
+    before = whole.predict_y(X)
     model = fit_minibatch(kernels, Z, (X, y), sites=whole.sites, **settings)
-    assert model.predict(X) == pytest.approx(before, abs=1e-6)
+    assert model.predict_y(X) == pytest.approx(before, abs=1e-6)
     flat = fit_minibatch(kernels, Z, (X, y), **settings)
-    assert np.abs(flat.predict(X) - before).max() > 1e-3
-    assert np.array_equal(whole.predict(X), before)
+    assert np.abs(flat.predict_y(X) - before).max() > 1e-3
+    assert np.array_equal(whole.predict_y(X), before)
 
 
 def test_from_given_sums_a_batch_replaces_no_more_than_its_share():
     kernels, Z, X, y, noise = problem()
-    whole = multiclass.infer(kernels, Z, X, y, method="sep", noise=noise)
-    model = fit_minibatch(kernels, Z, [(X[:6], y[:6])], method="vi", noise=noise, sites=whole.sites, size=24, rate=0)
+    whole = multiclass.infer(kernels, Z, X, y, approximation="sep", noise=noise)
+    model = fit_minibatch(kernels, Z, [(X[:6], y[:6])], approximation="vi", noise=noise, sites=whole.sites, size=24, rate=0)
     by_hand = fit_minibatch(
-        kernels, Z, [(X[:6], y[:6])], method="vi", noise=noise, sites=whole.sites, size=24, rate=0, step=0.25
+        kernels, Z, [(X[:6], y[:6])], approximation="vi", noise=noise, sites=whole.sites, size=24, rate=0, step=0.25
     )
-    assert np.array_equal(model.predict(X), by_hand.predict(X))
+    assert np.array_equal(model.predict_y(X), by_hand.predict_y(X))
 
 
-@pytest.mark.parametrize(("method", "other"), [("sep", "ep"), ("vi", "gfitc"), ("ep", "gfitc"), ("gfitc", "sep")])
-def test_sites_of_another_kind_are_refused(method, other):
+@pytest.mark.parametrize(("approximation", "other"), [("sep", "ep"), ("vi", "gfitc"), ("ep", "gfitc"), ("gfitc", "sep")])
+def test_sites_of_another_kind_are_refused(approximation, other):
     kernels, Z, X, y, noise = problem()
-    sites = multiclass.infer(kernels, Z, X, y, method=other, noise=noise).sites
-    with pytest.raises(ValueError, match=f"sites for '{method}' must be .*; got"):
-        fit_minibatch(kernels, Z, (X, y), method=method, noise=noise, sites=sites)
+    sites = multiclass.infer(kernels, Z, X, y, approximation=other, noise=noise).sites
+    with pytest.raises(ValueError, match=f"sites for '{approximation}' must be .*; got"):
+        fit_minibatch(kernels, Z, (X, y), approximation=approximation, noise=noise, sites=sites)
 
 
 @pytest.mark.parametrize("alpha", [1.0, 0.5])
 def test_small_batches_come_near_full_stochastic_ep_with_a_small_step(alpha):
     kernels, Z, X, y, noise = problem(N=200)
-    whole = multiclass.infer(kernels, Z, X, y, alpha=alpha, method="sep", noise=noise)
-    errors = [np.abs(model.predict(X) - whole.predict(X)).max() for step in (0.3, 0.01) for model in [
+    whole = multiclass.infer(kernels, Z, X, y, alpha=alpha, approximation="sep", noise=noise)
+    errors = [np.abs(model.predict_y(X) - whole.predict_y(X)).max() for step in (0.3, 0.01) for model in [
         fit_minibatch(kernels, Z, (X, y), alpha=alpha, noise=noise, batch=20, epochs=60, rate=0, step=step)]]
     assert errors[1] < 0.3 * errors[0]
 
 
 @pytest.mark.filterwarnings("ignore:EP has not converged")  # VI sweeps may be slow; that they climb is what is tested
-@pytest.mark.parametrize("method", ["ep", "sep", "gfitc", "vi"])
-def test_learning_on_batches_raises_the_evidence_of_all_data(method):
+@pytest.mark.parametrize("approximation", ["ep", "sep", "gfitc", "vi"])
+def test_learning_on_batches_raises_the_evidence_of_all_data(approximation):
     _, Z, X, y, _ = problem(N=200, M=8)
     start, found = SquaredExponential(1.0, np.full(2, 5.0)), []
     for rate in (0, 0.02):
-        model = fit_minibatch(start, Z[0], (X, y), method=method, noise=1.0, batch=40, epochs=25, rate=rate)
-        whole = multiclass.infer(model.kernels, model.Z, X, y, method=method, noise=model.noise, tolerance=1e-3)
+        model = fit_minibatch(start, Z[0], (X, y), approximation=approximation, noise=1.0, batch=40, epochs=25, rate=rate)
+        whole = multiclass.infer(model.kernels, model.Z, X, y, approximation=approximation, noise=model.noise, tolerance=1e-3)
         found.append(whole.log_evidence)
     assert found[1] > found[0] + 10
 
@@ -229,6 +232,7 @@ def test_lists_and_tables_are_learnt_from_as_arrays_are():
 
 
 def test_the_memory_of_stochastic_ep_does_not_grow_with_the_data():
+    """But for the history, which has a record of each step."""
     import tracemalloc
 
     rng, kernel = np.random.default_rng(0), SquaredExponential()
@@ -237,28 +241,28 @@ def test_the_memory_of_stochastic_ep_does_not_grow_with_the_data():
     def peak(blocks):
         data = ((X, (X[:, 0] > 0).astype(int)) for X in (rng.standard_normal((100, 2)) for _ in range(blocks)))
         tracemalloc.start()
-        fit_minibatch(kernel, Z, data, size=100 * blocks, classes=2)
+        model = fit_minibatch(kernel, Z, data, size=100 * blocks, classes=2)
         found = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        return found
+        return found - sum(sys.getsizeof(record) + sys.getsizeof(record["step"]) for record in model.history)
 
     peak(3)  # the first run loads what later ones share
     assert peak(300) < peak(10) + 50_000
 
 
-@pytest.mark.parametrize(("method", "epochs"), [("sep", 2), ("sep", 20), ("ep", 20)])
-def test_a_step_of_a_batch_after_which_a_factorisation_fails_is_taken_back(small_variance, method, epochs):
+@pytest.mark.parametrize(("approximation", "epochs"), [("sep", 2), ("sep", 20), ("ep", 20)])
+def test_a_step_of_a_batch_after_which_a_factorisation_fails_is_taken_back(small_variance, approximation, epochs):
     _, Z, X, y, noise = problem(N=40)
     with small_variance(1.1 if epochs > 2 else 1.01):
         kernel, options = SquaredExponential(1.0, [1.0, 1.0]), {"batch": 40, "epochs": epochs, "rate": 0.05}
-        model = fit_minibatch(kernel, Z, (X, y), method=method, noise=noise, **options)
+        model = fit_minibatch(kernel, Z, (X, y), approximation=approximation, noise=noise, **options)
     assert ("2 epochs; the" if epochs == 2 else "stopped after") in model.message
     assert re.search("last .* is taken back: K_uu", model.message)
     assert model.kernels.variance < 1.1
-    assert model.predict(X).sum(axis=1) == pytest.approx(1, abs=1e-8)
+    assert model.predict_y(X).sum(axis=1) == pytest.approx(1, abs=1e-8)
 
 
-ROBUST = [{"alpha": 0.0, "epsilon": 0.001}, {"alpha": 0.5, "epsilon": 0.01}]  # the factors are not log-concave
+ROBUST = [{"alpha": 0.0, "epsilon": 0.001 * 2 / 3}, {"alpha": 0.5, "epsilon": 0.01 * 2 / 3}]  # the factors are not log-concave
 
 
 @pytest.mark.parametrize("power", ROBUST)
@@ -266,8 +270,8 @@ ROBUST = [{"alpha": 0.0, "epsilon": 0.001}, {"alpha": 0.5, "epsilon": 0.01}]  # 
 def test_whole_steps_of_a_batch_leave_a_posterior(power, seed):
     data = datasets.three_classes_2d(seed, N=120)
     Z, calls = data.X[np.random.default_rng(seed).permutation(120)[:6]], []
-    options = {"method": "gfitc", "noise": 0.1, "classes": 3, "batch": 7, "epochs": 6, "rate": 0.0, "seed": seed}
-    watch = {"callback": lambda learner: calls.append(learner.fit().log_evidence)}
+    options = {"approximation": "gfitc", "noise": 0.1, "classes": 3, "batch": 7, "epochs": 6, "rate": 0.0, "seed": seed}
+    watch = {"callback": lambda record: calls.append(record.result().log_evidence)}
     model = fit_minibatch(SquaredExponential(1.0, 0.7), Z, (data.X, data.y), **options, **power, **watch)
     assert len(calls) == len(model.history) == 6 * 18 and np.isfinite(calls).all()
     assert model.message == "6 epochs"
@@ -277,30 +281,30 @@ def test_sites_of_a_batch_that_leave_no_posterior_begin_anew_without_the_negativ
     data = datasets.three_classes_2d(0, N=60)
     sites = Sites(np.where(np.arange(60) < 40, -5.0, 1.0) * np.ones((3, 1)), np.zeros((3, 60)))
     seen = []
-    model = fit_minibatch(SquaredExponential(1.0, 0.7), data.X[:6], (data.X, data.y), method="gfitc", alpha=0.5, epsilon=0.01,
-                          classes=3, sites=sites, batch=60, rate=0.0, epochs=1, callback=lambda learner: seen.append(1))
+    model = fit_minibatch(SquaredExponential(1.0, 0.7), data.X[:6], (data.X, data.y), approximation="gfitc", **ROBUST[1],
+                          classes=3, sites=sites, batch=60, rate=0.0, epochs=1, callback=seen.append)
     assert len(seen) == len(model.history) == 1
-    assert model.predict(data.X).sum(axis=1) == pytest.approx(1, abs=1e-8)
+    assert model.predict_y(data.X).sum(axis=1) == pytest.approx(1, abs=1e-8)
     assert sites.tau.min() == -5.0
 
 
 @pytest.mark.filterwarnings("ignore:EP has not converged")  # VI's sweeps at the end
-@pytest.mark.parametrize("method", ["vi", "gfitc"])
-def test_inner_updates_shorten_a_step_that_leaves_no_posterior(method, monkeypatch):
+@pytest.mark.parametrize("approximation", ["vi", "gfitc"])
+def test_inner_updates_shorten_a_step_that_leaves_no_posterior(approximation, monkeypatch):
     data, begun = datasets.three_classes_2d(0, N=120), []
     flat = learning._Inner._flat
     monkeypatch.setattr(learning._Inner, "_flat", lambda *args: begun.append(1) or flat(*args))
-    power = {} if method == "vi" else {"alpha": 0.5, "epsilon": 0.01}
-    model = fit(SquaredExponential(1.0, 0.7), data.X, data.y, M=6, shared=True, Z="subset", method=method, **power,
+    power = {} if approximation == "vi" else ROBUST[1]
+    model = fit(SquaredExponential(1.0, 0.7), data.X, data.y, M=6, shared=True, Z="subset", approximation=approximation, **power,
                 iterations=40, max_sweeps=20)
     assert len(begun) == 1
-    assert model.history.min() > 2 * model.history[0] and model.history[-1] > model.history[0] + 20
+    assert model.trace().min() > 2 * model.trace()[0] and model.trace()[-1] > model.trace()[0] + 20
 
 
 def test_a_step_can_be_watched():
     kernels, Z, X, y, noise = problem()
     seen = []
-    fit_minibatch(kernels, Z, (X, y), noise=noise, batch=8, callback=lambda learner: seen.append(learner.fit().predict(X[:2])))
+    fit_minibatch(kernels, Z, (X, y), noise=noise, batch=8, callback=lambda record: seen.append(record.result().predict_y(X[:2])))
     assert len(seen) == 3 and not np.array_equal(seen[0], seen[2])
 
 
@@ -308,7 +312,7 @@ def test_a_rate_that_falls_to_nothing_stops_the_learning():
     kernels, Z, X, y, noise = problem()
     seen = []
     settings = {"noise": noise, "batch": 8, "rate": lambda steps: 0.01 if steps < 2 else 0.0}
-    fit_minibatch(kernels, Z, (X, y), callback=lambda learner: seen.append(learner.values["noise"]), **settings)
+    fit_minibatch(kernels, Z, (X, y), callback=lambda record: seen.append(record.parameters["noise"]), **settings)
     assert not np.array_equal(seen[0], seen[1]) and np.array_equal(seen[1], seen[2])
 
 
@@ -320,13 +324,13 @@ def test_training_counts_the_classes_as_inference_does(given):
     arguments = {"noise": 0.1, "Z": Z[0]} | options[given]
     expected = multiclass.infer(SquaredExponential(), X=X, y=y, max_sweeps=20, tolerance=1e-2, **arguments)
     model = fit(None, X, y, iterations=2, tolerance=1e-2, **arguments)
-    assert model.predict(X[:2]).shape == expected.predict(X[:2]).shape == (2, 3)
+    assert model.predict_y(X[:2]).shape == expected.predict_y(X[:2]).shape == (2, 3)
     assert np.shape(model.Z) == np.shape(arguments["Z"])
 
 
 def test_a_table_of_pseudo_inputs_tells_no_number_of_classes():
     _, Z, X, y, noise = problem()
-    assert fit(None, X, y, Z=Z[0].tolist(), noise=noise, iterations=2).predict(X[:2]).shape == (2, 3)
+    assert fit(None, X, y, Z=Z[0].tolist(), noise=noise, iterations=2).predict_y(X[:2]).shape == (2, 3)
 
 
 # --- bad input -------------------------------------------------------------------------------------------------------
@@ -336,13 +340,13 @@ def test_a_table_of_pseudo_inputs_tells_no_number_of_classes():
     ({"update": "sometimes"}, "unknown"),
     ({"optimiser": "sgd"}, "unknown"),
     ({"optimiser": "lbfgs", "update": "inner"}, "outer"),
-    ({"method": "sep", "update": "inner-exact"}, "sites held still"),
-    ({"method": "ep", "update": "joint"}, "joint"),
+    ({"approximation": "sep", "update": "inner-exact"}, "sites held still"),
+    ({"approximation": "ep", "update": "joint"}, "joint"),
     ({"optimise": ("kernel",)}, "optimise"),
     ({"iterations": 0}, "iterations"),
     ({"rate": -1.0}, "positive"),
     ({"step": 2.0}, "step"),
-    ({"method": "gfitc", "alpha": 0.0}, "epsilon"),
+    ({"approximation": "gfitc", "alpha": 0.0}, "epsilon"),
     ({"M": 100}, "distinct"),
     ({"y": np.full(24, -1)}, "0 ... 2"),
 ])
@@ -354,7 +358,7 @@ def test_bad_settings_of_training_get_a_clear_error(change, message):
 
 @pytest.mark.parametrize(("change", "message"), [
     ({"data": [(np.zeros((2, 2)), np.zeros(2))]}, "size"),
-    ({"data": [(np.zeros((2, 2)), np.zeros(2))], "size": 2, "method": "ep"}, "every datum"),
+    ({"data": [(np.zeros((2, 2)), np.zeros(2))], "size": 2, "approximation": "ep"}, "every datum"),
     ({"data": [(np.full((2, 2), np.nan), np.zeros(2))], "size": 2}, "NaN"),
     ({"data": [(np.zeros((2, 2)), np.full(2, 3))], "size": 2}, "0 ... 2"),
     ({"data": (np.zeros((4, 2)), np.zeros(3))}, "shape"),
@@ -365,7 +369,7 @@ def test_bad_settings_of_training_get_a_clear_error(change, message):
     ({"spread": np.ones(3)}, r"spread has shape \(3,\), expected \(2,\), one number per column of Z"),
     ({"spread": [1.0, -1.0]}, "spread = .* must be positive"),
     ({"epochs": 0}, "epochs"),
-    ({"method": "none"}, "unknown"),
+    ({"approximation": "none"}, "unknown"),
     ({"optimise": ("kernel", "Z")}, r"got \['kernel'\] as well"),
     ({"optimise": "Z"}, r"such as \('Z',\)"),
     ({"data": ((np.zeros((2, 2)), np.zeros(2)),) * 3, "size": 6}, "tuple of 3"),
@@ -402,8 +406,8 @@ def test_blocks_without_a_number_of_classes_are_an_error():
 def stop_after(steps):
     seen = []
 
-    def callback(*what):
-        seen.append(what)
+    def callback(record):
+        seen.append(record)
         if len(seen) == steps:
             raise KeyboardInterrupt
 
@@ -411,35 +415,35 @@ def stop_after(steps):
 
 
 @pytest.mark.filterwarnings("ignore:EP has not converged")
-@pytest.mark.parametrize(("method", "update", "optimiser"), [("ep", "inner", "adaptive"), ("ep", "outer", "adam"),
+@pytest.mark.parametrize(("approximation", "update", "optimiser"), [("ep", "inner", "adaptive"), ("ep", "outer", "adam"),
                                                              ("ep", "outer", "lbfgs"), ("vi", "joint", "lbfgs")])
-def test_an_interrupt_keeps_what_was_learnt(method, update, optimiser):
+def test_an_interrupt_keeps_what_was_learnt(approximation, update, optimiser):
     _, _, X, y, _ = problem(N=40)
-    options = {**SMALL, "method": method, "update": update, "optimiser": optimiser}
+    options = {**SMALL, "approximation": approximation, "update": update, "optimiser": optimiser}
     model = fit(None, X, y, callback=stop_after(4), **options)
     assert "interrupted" in model.message
     assert 4 <= model.evaluations < 25
     if optimiser == "lbfgs":
-        assert model.fit.log_evidence == pytest.approx(max(model.history), abs=1e-3)
+        assert model.fit.log_evidence == pytest.approx(model.trace().max(), abs=1e-3)
     else:
         assert not np.allclose(model.noise, 0.1)
-    assert model.predict(X).sum(axis=1) == pytest.approx(1, abs=1e-8)
+    assert model.predict_y(X).sum(axis=1) == pytest.approx(1, abs=1e-8)
 
 
-@pytest.mark.parametrize("method", ["ep", "gfitc", "sep", "vi"])
-def test_an_interrupt_of_learning_on_batches_keeps_what_was_learnt(method):
+@pytest.mark.parametrize("approximation", ["ep", "gfitc", "sep", "vi"])
+def test_an_interrupt_of_learning_on_batches_keeps_what_was_learnt(approximation):
     kernels, Z, X, y, noise = problem()
     seen = []
 
-    def callback(learner):
-        seen.append(learner.values["noise"])
+    def callback(record):
+        seen.append(record.parameters["noise"])
         if len(seen) == 5:
             raise KeyboardInterrupt
 
-    model = fit_minibatch(kernels, Z, (X, y), method=method, noise=noise, batch=8, epochs=50, callback=callback)
+    model = fit_minibatch(kernels, Z, (X, y), approximation=approximation, noise=noise, batch=8, epochs=50, callback=callback)
     assert model.message == "interrupted; what was learnt so far is kept"
     assert np.array_equal(model.noise, seen[-1]) and not np.array_equal(model.noise, noise)
-    assert model.predict(X).sum(axis=1) == pytest.approx(1, abs=1e-8)
+    assert model.predict_y(X).sum(axis=1) == pytest.approx(1, abs=1e-8)
 
 
 def test_until_every_datum_had_its_turn_the_sum_is_the_mean_over_the_batches():
@@ -454,23 +458,23 @@ def test_until_every_datum_had_its_turn_the_sum_is_the_mean_over_the_batches():
         assert found == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
-@pytest.mark.parametrize("method", ["ep", "gfitc", "sep"])
-def test_the_callers_arrays_are_not_changed_by_learning(method):
+@pytest.mark.parametrize("approximation", ["ep", "gfitc", "sep"])
+def test_the_callers_arrays_are_not_changed_by_learning(approximation):
     kernels, Z, X, y, noise = problem()
     for array in (X, y, noise, *Z):
         array.setflags(write=False)
-    fit_minibatch(kernels, Z, (X, y), method=method, noise=noise, batch=8, epochs=2)
-    fit(kernels, X, y, Z=Z, noise=noise, method=method, iterations=2)
+    fit_minibatch(kernels, Z, (X, y), approximation=approximation, noise=noise, batch=8, epochs=2)
+    fit(kernels, X, y, Z=Z, noise=noise, approximation=approximation, iterations=2)
 
 
 def test_a_fit_in_the_middle_of_learning_is_not_written_into():
     d, seen = datasets.three_classes_2d(0, N=40), []
 
-    def look(learner):
-        fit = learner.fit()
+    def look(record):
+        fit = record.result()
         seen.append((fit.sites.tau, fit.sites.tau.copy()))
 
-    fit_minibatch(SquaredExponential(1.0, 1.0), d.X[:5], (d.X, d.y), method="ep", batch=10, epochs=2, callback=look)
+    fit_minibatch(SquaredExponential(1.0, 1.0), d.X[:5], (d.X, d.y), approximation="ep", batch=10, epochs=2, callback=look)
     for now, then in seen:
         np.testing.assert_array_equal(now, then)
     assert np.abs(seen[-1][0] - seen[0][0]).max() > 0.1
@@ -495,14 +499,14 @@ def test_the_units_of_the_inputs_do_not_matter_where_pseudo_inputs_do_not_differ
     assert scaled.evaluations == plain.evaluations
 
 
-@pytest.mark.parametrize("method", ["sep", "ep"])
-def test_the_evidence_of_a_fit_on_batches_is_that_of_its_last_step(method):
+@pytest.mark.parametrize("approximation", ["sep", "ep"])
+def test_the_evidence_of_a_fit_on_batches_is_that_of_its_last_step(approximation):
     kernels, Z, X, y, noise = problem()
     fits = []
-    model = fit_minibatch(kernels, Z, (X, y), method=method, noise=noise, batch=24, epochs=4, rate=0,
-                          callback=lambda learner: fits.append(learner.fit()))
+    model = fit_minibatch(kernels, Z, (X, y), approximation=approximation, noise=noise, batch=24, epochs=4, rate=0,
+                          callback=lambda record: fits.append(record.result()))
     assert [one.sweeps for one in fits] == [1, 2, 3, 4]
     assert (model.fit.sweeps, model.fit.log_evidence) == (4, fits[-1].log_evidence)
     with pytest.warns(RuntimeWarning, match="not converged after 0 sweeps"):
-        before = multiclass.infer(kernels, Z, X, y, noise=noise, method=method, sites=fits[-2].sites, max_sweeps=0)
+        before = multiclass.infer(kernels, Z, X, y, noise=noise, approximation=approximation, sites=fits[-2].sites, max_sweeps=0)
     assert model.fit.log_evidence == pytest.approx(before.log_evidence, rel=1e-9)

@@ -55,9 +55,9 @@ def assert_same(fit, dense, noise_covariance, penalty=0.0):
     Xs = np.random.default_rng(99).normal(size=(9, dense.X.shape[1]))
     assert fit.log_evidence == pytest.approx(dense.evidence(noise_covariance, penalty), rel=1e-8)
     mean, covariance = dense.predict(noise_covariance, Xs)
-    np.testing.assert_allclose(fit.predict(Xs)[0], mean, rtol=1e-8, atol=1e-8)
-    np.testing.assert_allclose(fit.predict(Xs)[1], np.diag(covariance), rtol=1e-8)
-    np.testing.assert_allclose(fit.predict(Xs, noise=True)[1], np.diag(covariance) + dense.noise, rtol=1e-8)
+    np.testing.assert_allclose(fit.predict_f(Xs)[0], mean, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(fit.predict_f(Xs)[1], np.diag(covariance), rtol=1e-8)
+    np.testing.assert_allclose(fit.predict_y(Xs)[1], np.diag(covariance) + dense.noise, rtol=1e-8)
     np.testing.assert_allclose(fit.posterior.predict_full(Xs)[1], covariance, rtol=1e-7, atol=1e-8)
 
 
@@ -119,9 +119,9 @@ def test_pseudo_inputs_at_the_data_give_the_exact_gp(alpha):
     S = K + 0.1 * np.eye(len(y))
     assert fit.log_evidence == pytest.approx(log_normal(y, S), rel=1e-8)
     cross = kernel(Xs, X)
-    np.testing.assert_allclose(fit.predict(Xs)[0], cross @ np.linalg.solve(S, y), rtol=1e-8)
+    np.testing.assert_allclose(fit.predict_f(Xs)[0], cross @ np.linalg.solve(S, y), rtol=1e-8)
     variance = kernel.diagonal(Xs) - np.einsum("sn,ns->s", cross, np.linalg.solve(S, cross.T))
-    np.testing.assert_allclose(fit.predict(Xs)[1], variance, rtol=1e-8)
+    np.testing.assert_allclose(fit.predict_f(Xs)[1], variance, rtol=1e-8)
 
 
 def test_one_block_with_alpha_one_has_the_exact_evidence_whatever_the_pseudo_inputs():
@@ -317,7 +317,7 @@ def test_values_of_other_software_are_met(file, method):
 
     fit = evaluate(jitter)
     assert fit.log_evidence == pytest.approx(float(ref[f"{method}__lml"]), rel=1e-6)
-    mean, variance = fit.predict(ref["Xs"])
+    mean, variance = fit.predict_f(ref["Xs"])
     np.testing.assert_allclose(mean, ref[f"{method}__mean"][:, 0], rtol=1e-6, atol=1e-6 * np.abs(mean).max())
     np.testing.assert_allclose(variance, ref[f"{method}__var_f"][:, 0], rtol=1e-6)
     ours = np.concatenate([np.ravel(fit.gradient[k]) for k in ("lengthscales", "noise", "Z")])
@@ -340,10 +340,10 @@ def test_values_of_a_second_package_are_met(method, alpha):
     data, ref = reference("gpy_regression_mid.npz"), reference("gpflow_regression_mid.npz")
     kernel = SquaredExponential(float(data["s2"]), data["ls"])
     fit = power_ep.regression(
-        kernel, data["Z"], data["X"], data["y"][:, 0], float(data["noise"]), alpha, jitter=1e-6 / kernel.variance
+        kernel, data["Z"], data["X"], data["y"][:, 0], noise=float(data["noise"]), alpha=alpha, jitter=1e-6 / kernel.variance
     )
     assert fit.log_evidence == pytest.approx(float(ref[f"{method}__lml"]), rel=1e-6)
-    mean, variance = fit.predict(data["Xs"])
+    mean, variance = fit.predict_f(data["Xs"])
     np.testing.assert_allclose(mean, ref[f"{method}__mean"][:, 0], rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(variance, ref[f"{method}__var_f"][:, 0], rtol=1e-6)
 
@@ -359,7 +359,7 @@ def test_blocks_of_data_in_several_blocks_of_rows(monkeypatch):
     monkeypatch.setattr("pepcore.features.BLOCK_ELEMENTS", 1)
     cut = power_ep.regression(KERNELS["se"], Z, X, y, alpha=alpha, blocks=blocks)
     assert cut.log_evidence == pytest.approx(whole.log_evidence, rel=1e-12)
-    np.testing.assert_allclose(cut.predict(X), whole.predict(X), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(cut.predict_f(X), whole.predict_f(X), rtol=1e-9, atol=1e-12)
     for key, value in expected.items():
         np.testing.assert_allclose(cut.gradient[key], value, rtol=1e-8, atol=1e-8)
 

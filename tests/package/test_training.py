@@ -41,20 +41,20 @@ def test_fit_improves_the_evidence_and_reports_every_evaluation():
     X, y = data()
     model = training.fit(None, X, y, M=10, max_evaluations=40)
     assert len(model.history) == model.evaluations >= 10
-    assert model.fit.log_evidence == pytest.approx(model.history.max(), rel=1e-9)
-    assert model.fit.log_evidence > model.history[0] + 10
+    assert model.fit.log_evidence == pytest.approx(model.trace().max(), rel=1e-9)
+    assert model.fit.log_evidence > model.trace()[0] + 10
 
 
 @pytest.mark.parametrize("alpha", [0.0, 1.0])
 def test_a_classifier_is_learnt_by_the_same_function(alpha):
     X, f = data(N=80)
     labels = np.where(f > 0, 1.0, -1.0)
-    options = {"method": power_ep.infer, "likelihood": Probit(), "alpha": alpha, "M": 8, "max_evaluations": 25}
+    options = {"infer": power_ep.infer, "likelihood": Probit(), "alpha": alpha, "M": 8, "max_evaluations": 25}
     model = training.fit(None, X, labels, **options)
     assert model.fit.converged
     assert model.noise is None
-    assert model.fit.log_evidence > model.history[0] + 1
-    assert np.mean(labels * model.predict(X)[0] > 0) > 0.9
+    assert model.fit.log_evidence > model.trace()[0] + 1
+    assert np.mean(labels * model.predict_f(X)[0] > 0) > 0.9
 
 
 def test_units_of_the_inputs_do_not_matter():
@@ -82,23 +82,23 @@ def test_the_same_seed_gives_the_same_model():
 def interrupting(after):
     calls = 0
 
-    def method(kernel, Z, X, y, noise, alpha):
+    def infer(kernel, Z, X, y, noise, alpha):
         nonlocal calls
         calls += 1
         if calls == after:
             raise KeyboardInterrupt
-        return power_ep.regression(kernel, Z, X, y, noise, alpha)
+        return power_ep.regression(kernel, Z, X, y, noise=noise, alpha=alpha)
 
-    return method
+    return infer
 
 
 def test_an_interrupt_keeps_the_best_so_far():
     X, y = data()
-    model = training.fit(None, X, y, M=8, method=interrupting(after=12), restarts=3)
+    model = training.fit(None, X, y, M=8, infer=interrupting(after=12), restarts=3)
     assert model.evaluations == 11
     assert "interrupted" in model.message
     assert not model.converged
-    assert model.fit.log_evidence == pytest.approx(model.history.max(), rel=1e-9)
+    assert model.fit.log_evidence == pytest.approx(model.trace().max(), rel=1e-9)
 
 
 @pytest.mark.parametrize(("owner", "name", "after"), [
@@ -120,13 +120,13 @@ def test_an_interrupt_outside_of_inference_keeps_the_best_so_far(monkeypatch, ow
     model = training.fit(None, X, y, M=8, restarts=3, max_evaluations=20)
     assert len(calls) == after
     assert "interrupted" in model.message
-    assert model.fit.log_evidence == pytest.approx(model.history.max(), rel=1e-9)
+    assert model.fit.log_evidence == pytest.approx(model.trace().max(), rel=1e-9)
 
 
 def test_an_interrupt_before_anything_was_found_is_passed_on():
     X, y = data()
     with pytest.raises(KeyboardInterrupt):
-        training.fit(None, X, y, M=8, method=interrupting(after=1))
+        training.fit(None, X, y, M=8, infer=interrupting(after=1))
 
 
 def test_kmeans_centres_lie_among_the_data_and_differ():
@@ -178,18 +178,18 @@ def test_progress_bar_counts_evaluations(capsys):
 def counting(sweeps):
     """`power_ep.infer`, which notes how many sweeps each evaluation took and from which sites it started."""
 
-    def method(kernel, Z, X, y, likelihood, alpha, sites=None):
+    def infer(kernel, Z, X, y, likelihood, alpha, sites=None):
         fit = power_ep.infer(kernel, Z, X, y, likelihood, alpha=alpha, sites=sites)
         sweeps.append((sites, fit.sites, fit.sweeps))
         return fit
 
-    return method
+    return infer
 
 
 def test_every_evaluation_starts_from_the_sites_of_the_one_before():
     X, f = data(N=80)
     seen, options = [], {"likelihood": Probit(), "M": 8, "max_evaluations": 8}
-    training.fit(None, X, np.where(f > 0, 1.0, -1.0), method=counting(seen), **options)
+    training.fit(None, X, np.where(f > 0, 1.0, -1.0), infer=counting(seen), **options)
     assert seen[0][0] is None
     assert all(start is before[1] for before, (start, _, _) in zip(seen, seen[1:], strict=False))
 
@@ -199,7 +199,7 @@ def test_a_given_start_of_the_sites_is_left_alone():
     y = np.where(f > 0, 1.0, -1.0)
     sites = power_ep.infer(SquaredExponential(1.0, [1.0, 100.0]), X[:8], X, y, Probit()).sites
     seen, options = [], {"likelihood": Probit(), "Z": X[:8], "max_evaluations": 5}
-    training.fit(None, X, y, method=counting(seen), sites=sites, **options)
+    training.fit(None, X, y, infer=counting(seen), sites=sites, **options)
     assert all(start is sites for start, _, _ in seen)
 
 
@@ -209,10 +209,10 @@ def test_where_a_factorisation_fails_the_search_steps_back(small_variance):
     assert free.kernel.variance > 3.0
     with small_variance(3.0):
         model = training.fit(SquaredExponential(1.0, [1.0, 100.0]), X, 5 * y, M=8, max_evaluations=30)
-    assert np.isnan(model.history).any()
+    assert np.isnan(model.trace()).any()
     assert model.kernel.variance < 3.0
-    assert model.fit.log_evidence == pytest.approx(np.nanmax(model.history), rel=1e-12)
-    assert model.fit.log_evidence > model.history[0] + 10
+    assert model.fit.log_evidence == pytest.approx(np.nanmax(model.trace()), rel=1e-12)
+    assert model.fit.log_evidence > model.trace()[0] + 10
 
 
 def test_a_start_that_cannot_be_factorised_says_what_to_look_for(small_variance):
@@ -235,8 +235,8 @@ def test_restarts_keep_the_best_and_not_the_last():
     X, y = data()
     good = training.fit(None, X, y, M=8, max_evaluations=60)
     several = training.fit(good.kernel, X, y, Z=good.Z, noise=good.noise, restarts=4, max_evaluations=2)
-    assert several.history[-1] < several.history.max() - 1
-    assert several.fit.log_evidence == pytest.approx(several.history.max(), rel=1e-12)
+    assert several.trace()[-1] < several.trace().max() - 1
+    assert several.fit.log_evidence == pytest.approx(several.trace().max(), rel=1e-12)
 
 
 @pytest.mark.parametrize("Z", ["subset", "given"])
@@ -244,12 +244,12 @@ def test_restarts_scatter_all_but_given_pseudo_inputs(Z):
     X, y = data()
     seen = []
 
-    def method(kernel, Z, X, y, noise, alpha):
+    def infer(kernel, Z, X, y, noise, alpha):
         seen.append((kernel.variance, noise, Z))
-        return power_ep.regression(kernel, Z, X, y, noise, alpha)
+        return power_ep.regression(kernel, Z, X, y, noise=noise, alpha=alpha)
 
     given = X[:7].copy() if Z == "given" else Z
-    training.fit(None, X, y, M=7, Z=given, method=method, restarts=3, max_evaluations=1, optimise=("kernel", "noise"))
+    training.fit(None, X, y, M=7, Z=given, infer=infer, restarts=3, max_evaluations=1, optimise=("kernel", "noise"))
     variances, noises, places = zip(*seen, strict=True)
     assert len(set(variances)) >= 3 and len(set(noises)) >= 3
     assert all(np.array_equal(points, places[0]) for points in places) == (Z == "given")
@@ -260,11 +260,11 @@ def test_restarts_leave_alone_what_is_not_learnt(learnt):
     X, y = data()
     seen = []
 
-    def method(kernel, Z, X, y, noise, alpha):
+    def infer(kernel, Z, X, y, noise, alpha):
         seen.append((kernel.variance, noise))
-        return power_ep.regression(kernel, Z, X, y, noise, alpha)
+        return power_ep.regression(kernel, Z, X, y, noise=noise, alpha=alpha)
 
-    training.fit(None, X, y, M=7, noise=0.05, method=method, restarts=3, max_evaluations=1, optimise=(learnt,))
+    training.fit(None, X, y, M=7, noise=0.05, infer=infer, restarts=3, max_evaluations=1, optimise=(learnt,))
     variances, noises = (set(values) for values in zip(*seen, strict=True))
     assert len(variances) == 1
     assert (noises == {0.05}) == (learnt == "Z")
@@ -274,10 +274,10 @@ def test_an_interrupted_search_says_that_nothing_has_converged():
     X, y = data()
     stop = interrupting(after=4)
 
-    def method(kernel, Z, X, y, noise, alpha):
+    def infer(kernel, Z, X, y, noise, alpha):
         return replace(stop(kernel, Z, X, y, noise, alpha), converged=False)
 
-    model = training.fit(None, X, y, M=8, method=method)
+    model = training.fit(None, X, y, M=8, infer=infer)
     assert model.message.startswith("interrupted") and "inference has not converged" in model.message
 
 
@@ -287,7 +287,7 @@ def test_no_start_of_the_noise_leads_into_a_corner(noise):
     rng = np.random.default_rng(0)
     X = rng.uniform(-3, 3, size=(60, 1))
     y = np.sin(2 * X[:, 0]) + 0.3 * rng.normal(size=60)
-    model = training.fit(SquaredExponential(1.0, 1.0), X, y, noise=noise, method=exact.regression)
+    model = training.fit(SquaredExponential(1.0, 1.0), X, y, noise=noise, infer=exact.regression)
     assert model.converged
     assert model.noise == pytest.approx(0.3**2, rel=0.5)
     assert model.kernel.lengthscales == pytest.approx(0.8, rel=0.3)
@@ -317,11 +317,11 @@ def test_a_model_says_whether_the_optimiser_was_done(max_evaluations, converged)
 def boasting(unsettled):
     """`power_ep.regression` that says a million nats, and that it has not converged, where `unsettled(kernel)`."""
 
-    def method(kernel, Z, X, y, noise, alpha):
-        fit = power_ep.regression(kernel, Z, X, y, noise, alpha)
+    def infer(kernel, Z, X, y, noise, alpha):
+        fit = power_ep.regression(kernel, Z, X, y, noise=noise, alpha=alpha)
         return replace(fit, log_evidence=1e6, converged=False) if unsettled(kernel) else fit
 
-    return method
+    return infer
 
 
 def test_an_evidence_that_has_not_converged_is_refused_and_the_search_goes_on():
@@ -329,18 +329,18 @@ def test_an_evidence_that_has_not_converged_is_refused_and_the_search_goes_on():
     options = {"M": 8, "max_evaluations": 30}
     start = SquaredExponential(1.0, [1.0, 100.0])
     assert training.fit(start, X, 5 * y, **options).kernel.variance > 3.0
-    model = training.fit(start, X, 5 * y, method=boasting(lambda kernel: kernel.variance > 3.0), **options)
+    model = training.fit(start, X, 5 * y, infer=boasting(lambda kernel: kernel.variance > 3.0), **options)
     assert model.fit.converged
-    assert np.isnan(model.history).any()
+    assert np.isnan(model.trace()).any()
     assert model.kernel.variance < 3.0
-    assert model.fit.log_evidence == np.nanmax(model.history) > model.history[0] + 10
+    assert model.fit.log_evidence == np.nanmax(model.trace()) > model.trace()[0] + 10
 
 
 def test_a_start_that_has_not_converged_is_left_and_the_search_arrives_all_the_same():
     X, y = data()
     start = SquaredExponential(1.0, [1.0, 100.0])
-    model = training.fit(start, X, y, M=8, method=boasting(lambda kernel: kernel.variance == 1.0))
-    assert model.history[0] == 1e6
+    model = training.fit(start, X, y, M=8, infer=boasting(lambda kernel: kernel.variance == 1.0))
+    assert model.trace()[0] == 1e6
     assert model.fit.converged and model.converged
     assert model.fit.log_evidence == pytest.approx(training.fit(start, X, y, M=8).fit.log_evidence, abs=0.1)
 
@@ -349,26 +349,26 @@ def test_a_failed_evaluation_does_not_end_the_search():
     X, y = data()
     calls = []
 
-    def method(kernel, Z, X, y, noise, alpha):
+    def infer(kernel, Z, X, y, noise, alpha):
         calls.append(1)
         if len(calls) == 2:
             raise LinAlgError
-        return power_ep.regression(kernel, Z, X, y, noise, alpha)
+        return power_ep.regression(kernel, Z, X, y, noise=noise, alpha=alpha)
 
     start = SquaredExponential(1.0, [1.0, 100.0])
-    model = training.fit(start, X, y, M=8, method=method)
-    assert np.isnan(model.history[1])
+    model = training.fit(start, X, y, M=8, infer=infer)
+    assert np.isnan(model.trace()[1])
     assert model.fit.log_evidence == pytest.approx(training.fit(start, X, y, M=8).fit.log_evidence, abs=0.1)
 
 
 def test_a_search_in_which_nothing_converges_keeps_the_best_and_says_so():
     X, f = data(N=80)
-    options = {"method": power_ep.infer, "likelihood": Probit(), "max_sweeps": 2, "M": 8, "max_evaluations": 10}
+    options = {"infer": power_ep.infer, "likelihood": Probit(), "max_sweeps": 2, "M": 8, "max_evaluations": 10}
     with pytest.warns(RuntimeWarning, match="not converged after 2 sweeps"):
         model = training.fit(None, X, np.where(f > 0, 1.0, -1.0), **options)
     assert not model.fit.converged and not model.converged
     assert "inference has not converged" in model.message
-    assert model.fit.log_evidence == model.history.max() > model.history[0] + 1
+    assert model.fit.log_evidence == model.trace().max() > model.trace()[0] + 1
 
 
 @pytest.mark.filterwarnings("ignore:EP has not converged")
@@ -379,12 +379,12 @@ def test_learning_leaves_a_start_at_which_student_t_claims_a_million_nats(seed):
     X = np.sort(rng.uniform(-3, 3, 60))[:, None]
     y = np.sin(2 * X[:, 0]) + 0.15 * rng.normal(size=60)
     y[rng.choice(60, 9, replace=False)] += rng.choice([-1, 1], 9) * rng.uniform(1.5, 4, 9)
-    options = {"Z": np.linspace(-3, 3, 14)[:, None], "method": power_ep.infer, "optimise": ("kernel", "likelihood")}
+    options = {"Z": np.linspace(-3, 3, 14)[:, None], "infer": power_ep.infer, "optimise": ("kernel", "likelihood")}
     near, far = (
         training.fit(SquaredExponential(1.0, 0.8), X, y, likelihood=StudentT(degrees=3.0, scale=scale), **options)
         for scale in (0.2, 0.02)
     )
-    assert far.history[0] > 1e6
+    assert far.trace()[0] > 1e6
     assert far.fit.converged and far.converged
     assert far.fit.log_evidence == pytest.approx(near.fit.log_evidence, abs=0.01)
-    assert np.abs(far.predict(X)[0] - np.sin(2 * X[:, 0])).max() < 0.3
+    assert np.abs(far.predict_f(X)[0] - np.sin(2 * X[:, 0])).max() < 0.3

@@ -1,1 +1,1 @@
-"""Studies and pictures of the book itself."""
+"""The studies and pictures that belong to no paper."""

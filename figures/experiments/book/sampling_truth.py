@@ -236,7 +236,7 @@ def compare(results, problem, alphas=ALPHAS, sizes=SIZES):
     known, Xs = truth(results, problem), load(problem)[-1]
     rows = []
     for (M, alpha), fit in approximations(problem, alphas, sizes).items():
-        apart = np.abs(fit.predict(Xs, noise=True) - known.p)
+        apart = np.abs(fit.predict_y(Xs) - known.p)
         rows.append({"M": M, "alpha": alpha, "evidence": fit.log_evidence - known.log_evidence,
                      "p_mean": apart.mean(), "p_max": apart.max()})
     return pd.DataFrame(rows)
@@ -273,7 +273,7 @@ def draw_probabilities(fig, results, problem, alphas=ALPHAS):
     ax = fig.subplots()
     ax.axhline(0, color=style.colours["exact"], lw=1.5)
     for (_, alpha), fit in approximations(problem, alphas, ()).items():
-        ax.errorbar(known.p, fit.predict(Xs, noise=True) - known.p, 2 * known.p_error, fmt="o", lw=1,
+        ax.errorbar(known.p, fit.predict_y(Xs) - known.p, 2 * known.p_error, fmt="o", lw=1,
                     color=style.alpha_colour(alpha), label=style.alpha_label(alpha))
     style.label(ax, x="true P(y = +1)", y="approximate − true")
     ax.legend()

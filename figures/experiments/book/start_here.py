@@ -40,9 +40,9 @@ def compute(data, split, alpha):
     X, X_test = datasets.standardise(x[half, None], x[rest, None])
     y, y_test = datasets.standardise(y[half], y[rest])
     model = learn(X, y, alpha)
-    mean, variance = model.predict(X_test, noise=True)
+    mean, variance = model.predict_y(X_test)
     return {"nll": metrics.nll(y_test, mean, variance), "rmse": metrics.rmse(y_test, mean),
-            "noise_sd": np.sqrt(model.noise), "log_evidence": model.fit.log_evidence,
+            "noise_sd": np.sqrt(model.noise), "log_evidence": model.log_evidence,
             "largest_error_in_sds": np.max(np.abs(y_test - mean) / np.sqrt(variance)),
             "evaluations": model.evaluations, "converged": model.converged}
 
@@ -71,7 +71,7 @@ def curve(model, data, size=200):
     x, y = raw(data)
     margin = 0.04 * np.ptp(x)
     xs = np.linspace(x.min() - margin, x.max() + margin, size)
-    mean, variance = model.predict(((xs - x.mean()) / x.std())[:, None], noise=True)
+    mean, variance = model.predict_y(((xs - x.mean()) / x.std())[:, None])
     return xs, y.mean() + y.std() * mean, y.var() * variance
 
 
@@ -110,7 +110,7 @@ def draw_dial(fig, models, exact_log_evidence, alpha, data="nuclei"):
     draw_fit(ax, models[alpha], data)
     ax.set_title(style.alpha_label(alpha), color=style.alpha_colour(alpha), fontweight="bold")
     noise = {power: np.sqrt(model.noise) for power, model in models.items()}
-    evidence = {power: model.fit.log_evidence for power, model in models.items()}
+    evidence = {power: model.log_evidence for power, model in models.items()}
     upper, lower = right.subplots(2, 1, sharex=True)
     for panel, values, title in ((upper, noise, "noise σ learnt"), (lower, evidence, "log evidence")):
         panel.plot(list(values), list(values.values()), color=style.GRID, linewidth=2.5)
@@ -136,4 +136,4 @@ def describe(models, alpha, data="nuclei"):
     return (f"{style.alpha_label(alpha)}: {y_label} against {x_label} for {len(x)} tumours, with the prediction and its "
             f"band of two standard deviations, which is {2 * low:.2f} up and down at the left and {2 * high:.2f} at the "
             f"right. Noise learnt: {np.sqrt(model.noise):.2f} standard deviations of the target. Log evidence "
-            f"{model.fit.log_evidence:.0f}. {inside} of the {M} pseudo-inputs lie within the range of the data.")
+            f"{model.log_evidence:.0f}. {inside} of the {M} pseudo-inputs lie within the range of the data.")

@@ -1,1 +1,1 @@
-"""What bui2017 shows, computed again."""
+"""The studies and drawings of bui2017, what measures its claims, and what they share."""

@@ -1,6 +1,6 @@
 """The map of methods, bui2017 figure 1 redrawn: two polygons whose corners and edges are links.
 
-In a chapter make `bui_fig1.show()` the last line of a cell, without a figure's metadata: the map is HTML, it carries its own
+In a chapter make `fig1.show()` the last line of a cell, without a figure's metadata: the map is HTML, it carries its own
 description, and its list of links says in words what the drawing shows. Every place on the map leads to the section that
 treats it, and names the tests that prove it; the tests of this module hold both to be there.
 """

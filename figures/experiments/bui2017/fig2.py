@@ -138,7 +138,7 @@ def draw(fig, alpha, true_log_evidence, M=6):
     invented.errorbar(basis.Z[:, 0], data.targets / length, 2 * np.sqrt(data.noise) / length, fmt="o", ms=7, lw=2.5,
                       color=style.colours["pseudo"])
     style.band(true, x, *sampled(), style.colours["exact"])
-    style.band(approximate, x, *fit.predict(GRID), style.alpha_colour(alpha), lw=5)
+    style.band(approximate, x, *fit.predict_f(GRID), style.alpha_colour(alpha), lw=5)
     mean, variance = predict(basis, answer, GRID)
     for line in (mean, mean - 2 * np.sqrt(variance), mean + 2 * np.sqrt(variance)):
         approximate.plot(x, line, "--", color=style.INK, lw=1.2)
@@ -154,7 +154,7 @@ def draw(fig, alpha, true_log_evidence, M=6):
 def describe(alpha, true_log_evidence, M=6):
     """The frame in words and numbers."""
     fit = example(alpha, M)
-    apart = np.abs(fit.predict(GRID)[0] - sampled()[0]).max()
+    apart = np.abs(fit.predict_f(GRID)[0] - sampled()[0]).max()
     return (f"α = {alpha:.2f}, M = {M}. Above, 60 labels on a line, and the {M} numbers with error bars that stand for them. "
             f"Below, the sampled posterior, log evidence {_number(true_log_evidence)}, and that of Power EP, log evidence "
             f"{_number(fit.log_evidence)}, on which the exact answer to the {M} numbers lies as dashed lines. The two means "

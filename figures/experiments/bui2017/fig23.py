@@ -51,10 +51,10 @@ def compute(data, kernel, alpha):
     X, y = load(data)
     full = full_gp(data)
     learn = ("kernel", "Z") if kernel == "learnt" else ("Z",)
-    model = training.fit(full.kernel, X, y, M=M, alpha=alpha, method=power_ep.infer, likelihood=Probit(), optimise=learn,
+    model = training.fit(full.kernel, X, y, M=M, alpha=alpha, infer=power_ep.infer, likelihood=Probit(), optimise=learn,
                          max_evaluations=MAX_EVALUATIONS, tolerance=TOLERANCE, seed=data)
     from_Z, from_X = distance(model.Z), distance(X)
-    _, h = model.fit.posterior.basis.features(X)
+    _, h = model.posterior.basis.features(X)
     share = h / model.kernel.variance
     near = from_X < np.median(from_X)
     test = generators.banana(1000 + data, N=N_TEST)
@@ -62,8 +62,8 @@ def compute(data, kernel, alpha):
             "data_median": np.median(from_X), "outside": outside(model.Z, X), "residual_near": share[near].mean(),
             "residual_far": share[~near].mean(), "wants_residual": wants_residual(model.fit, X, y).mean(),
             "log_evidence": model.fit.log_evidence, "full_log_evidence": full.fit.log_evidence,
-            "nll": metrics.nll_binary(test.y, model.predict(test.X, noise=True)),
-            "full_nll": metrics.nll_binary(test.y, full.predict(test.X, noise=True)),
+            "nll": metrics.nll_binary(test.y, model.predict_y(test.X)),
+            "full_nll": metrics.nll_binary(test.y, full.predict_y(test.X)),
             "variance": model.kernel.variance, "lengthscale0": model.kernel.lengthscales[0],
             "lengthscale1": model.kernel.lengthscales[1],
             **{f"z{m}_{d}": model.Z[m, d] for m in range(M) for d in range(2)},
@@ -80,7 +80,7 @@ def load(data):
 def full_gp(data):
     """The full GP with EP and the kernel that it learns, the start of every run."""
     X, y = load(data)
-    return training.fit(None, X, y, method=exact.infer, likelihood=Probit(), alpha=1.0, tolerance=TOLERANCE)
+    return training.fit(None, X, y, infer=exact.infer, likelihood=Probit(), alpha=1.0, tolerance=TOLERANCE)
 
 
 def distance(points):
@@ -101,7 +101,7 @@ def wants_residual(fit, X, y):
     Source: the gradient of `pepcore.power_ep.infer`.
     """
     _, h = fit.posterior.basis.features(X)
-    mean, variance = fit.posterior.predict(X)
+    mean, variance = fit.predict_f(X)
     cavity_mean, cavity_variance = cavity(mean, variance - h, fit.sites, fit.alpha)
     _, d1, d2 = fit.likelihood.log_moment(y, cavity_mean, cavity_variance + h, fit.alpha)
     return d2 + fit.alpha * d1**2 > 0
@@ -192,7 +192,7 @@ def draw_placement(fig, results, alpha, data=0, kernel="learnt"):
         ax.plot(*X[y == label].T, "o", ms=3.5, mew=0, alpha=0.55, color=style.colours[name])
     side = np.linspace(-VIEW, VIEW, 90)
     mesh = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
-    p = fit.predict(mesh, noise=True).reshape(90, 90)
+    p = fit.predict_y(mesh).reshape(90, 90)
     ax.contour(side, side, p, levels=[0.5], colors=[style.alpha_colour(alpha)], linewidths=2.5)
     ax.plot(*BOUNDARY.T, ls="--", lw=1.5, color=style.colours["truth"])
     inside = np.abs(Z).max(axis=1) <= VIEW

@@ -40,10 +40,10 @@ def compute(data, method, M, alpha, max_evaluations=MAX_EVALUATIONS, perturbatio
     y = y * (1 + perturbation * np.random.default_rng(0).standard_normal(len(y)))
     infer = exact.regression if method == "full" else power_ep.regression
     start = X if M == TRAIN else "kmeans"
-    model = training.fit(None, X, y, M=M, alpha=alpha, Z=start, method=infer, max_evaluations=max_evaluations, seed=data)
-    mean, variance = model.predict(X_test, noise=True)
+    model = training.fit(None, X, y, M=M, alpha=alpha, Z=start, infer=infer, max_evaluations=max_evaluations, seed=data)
+    mean, variance = model.predict_y(X_test)
     return {"smse": metrics.smse(y_test, mean, y), "smll": metrics.smll(y_test, mean, variance, y),
-            "nlml": -model.fit.log_evidence, "noise": model.noise, "evaluations": model.evaluations,
+            "nlml": -model.log_evidence, "noise": model.noise, "evaluations": model.evaluations,
             "converged": model.converged}
 
 

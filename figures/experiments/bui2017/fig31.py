@@ -44,10 +44,11 @@ def compute(M, alpha, rows=None, epochs=EPOCHS, checkpoints=CHECKPOINTS):
     kernel, Z = mnist.start_kernel(X), mnist.centres(X[:KMEANS_ROWS], M)
     result, clock = {}, {"spent": 0.0}
 
-    def look(number, posterior):
+    def look(record):
         clock["spent"] += time.process_time() - clock["since"]
+        number = record["step"]
         if number in checkpoints:
-            probability = Probit().predict(*posterior().predict(X_test))
+            probability = record.result().predict_y(X_test)
             result.update({f"error_rate_{number}": metrics.error_rate(y_test, probability),
                            f"log_likelihood_{number}": -metrics.nll_binary(y_test, probability),
                            f"seconds_{number}": clock["spent"]})
@@ -57,7 +58,7 @@ def compute(M, alpha, rows=None, epochs=EPOCHS, checkpoints=CHECKPOINTS):
         warnings.filterwarnings("ignore", "EP has not converged after 0 sweeps")     # what the batches left is the result
         clock["since"] = time.process_time()
         training.fit_minibatch(kernel, X, y, Probit(), Z=Z, alpha=alpha, batch=BATCH, epochs=epochs, rate=RATE,
-                               max_sweeps=0, at_step=look)
+                               max_sweeps=0, callback=look)
     return result
 
 

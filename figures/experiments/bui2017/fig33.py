@@ -63,7 +63,7 @@ def compute(alpha, log_lengthscale, log_amplitude):
         warnings.simplefilter("ignore", RuntimeWarning)     # what did not converge says so in its row
         sparse = power_ep.infer(kernel, X, X, y, Probit(), alpha=alpha, jitter=JITTER, max_sweeps=MAX_SWEEPS)
         standard = exact.infer(kernel, X, y, Probit(), alpha=alpha, max_sweeps=MAX_SWEEPS)
-    p, p_standard = sparse.predict(X_test, noise=True), standard.predict(X_test, noise=True)
+    p, p_standard = sparse.predict_y(X_test), standard.predict_y(X_test)
     return {"log_evidence": sparse.log_evidence, "nll": metrics.nll_binary(y_test, p),
             "standard_log_evidence": standard.log_evidence, "standard_nll": metrics.nll_binary(y_test, p_standard),
             "p_apart": np.abs(p - p_standard).max(), "sweeps": sparse.sweeps,

@@ -29,13 +29,13 @@ def compute(data, N):
     """One data set: N points for training, N for testing."""
     toy = generators.toy_ard_gp(seed=data, N=2 * N)
     X, y, X_test, y_test = toy.X[:N], toy.y[:N], toy.X[N:], toy.y[N:]
-    model = training.fit(None, X, y, method=exact.regression)
+    model = training.fit(None, X, y, infer=exact.regression)
     truth = exact.regression(toy.truth["kernel"], X, y, noise=toy.truth["noise"])
     result = {"evaluations": model.evaluations, "converged": model.converged}
-    for hyper, fit in (("true", truth), ("learnt", model.fit)):
+    for hyper, fit in (("true", truth), ("learnt", model)):
         result[f"nlml_{hyper}"] = -fit.log_evidence
         for part, inputs, targets in (("", X_test, y_test), ("_train", X, y)):
-            mean, variance = fit.likelihood.predict(*fit.posterior.predict(inputs))
+            mean, variance = fit.predict_y(inputs)
             result[f"smse{part}_{hyper}"] = metrics.smse(targets, mean, y)
             result[f"smll{part}_{hyper}"] = metrics.smll(targets, mean, variance, y)
     return result

@@ -86,7 +86,7 @@ def difference(left, right):
 def _power_ep(alpha, blocks=None):
     p = problem()
     fit = power_ep.regression(p.kernel, p.Z, p.X, p.y, noise=NOISE, alpha=alpha, blocks=blocks, jitter=JITTER)
-    return [fit.log_evidence, *fit.predict(p.Xs)]
+    return [fit.log_evidence, *fit.predict_f(p.Xs)]
 
 
 def _dense(kept, penalty=0.0):

@@ -55,11 +55,11 @@ def compute(data, split, M, alpha, max_evaluations=MAX_EVALUATIONS, perturbation
     infer = partial(power_ep.infer, tolerance=TOLERANCE, max_sweeps=MAX_SWEEPS)
     with warnings.catch_warnings(record=True) as unconverged:
         warnings.simplefilter("always", RuntimeWarning)         # counted, not shown
-        model = training.fit(None, X, y, M=M, alpha=alpha, method=infer, likelihood=Probit(),
+        model = training.fit(None, X, y, M=M, alpha=alpha, infer=infer, likelihood=Probit(),
                              max_evaluations=max_evaluations, seed=split)
-    probability = model.predict(X_test, noise=True)
+    probability = model.predict_y(X_test)
     return {"error_rate": metrics.error_rate(y_test, probability), "nll": metrics.nll_binary(y_test, probability),
-            "log_evidence": model.fit.log_evidence, "variance": model.kernel.variance, "evaluations": model.evaluations,
+            "log_evidence": model.log_evidence, "variance": model.kernel.variance, "evaluations": model.evaluations,
             "converged": model.converged, "unconverged_inference": len(unconverged)}
 
 

@@ -53,7 +53,7 @@ def compute(data, split, M, alpha, max_evaluations=MAX_EVALUATIONS, perturbation
 def score(X, y, X_test, y_test, M, alpha, max_evaluations, seed):
     """Learn on X (N, D), y (N,) and measure on the test part, both standardised as by `standardised`."""
     model = training.fit(None, X, y, M=M, alpha=alpha, max_evaluations=max_evaluations, seed=seed)
-    mean, variance = model.predict(X_test, noise=True)
+    mean, variance = model.predict_y(X_test)
     return {"smse": metrics.smse(y_test, mean, y), "smll": metrics.smll(y_test, mean, variance, y),
             "log_evidence": model.fit.log_evidence, "noise": model.noise, "jitter": model.fit.jitter,
             "evaluations": model.evaluations, "converged": model.converged}

@@ -1,1 +1,1 @@
-"""What csato2002 says, measured."""
+"""The studies of csato2002, what measures its claims, and what they share."""

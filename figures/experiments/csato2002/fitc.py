@@ -35,8 +35,8 @@ def compute(data, split, rho):
     kernel, likelihood, X, y = problem.kernel, problem.likelihood, problem.X, problem.y
     fit = fixed_basis.infer(kernel, X[:M], X, y, likelihood, rho=rho)
     pep = power_ep.infer(kernel, X[:M], X, y, likelihood, alpha=1 - rho)
-    (mean, variance), (pep_mean, pep_variance) = fit.predict(problem.X_test), pep.predict(problem.X_test)
-    (error, nll), (pep_error, pep_nll) = problem.loss(fit), problem.loss(pep)
+    (mean, variance), (pep_mean, pep_variance) = fit.predict_f(problem.X_test), pep.predict_f(problem.X_test)
+    (error, nll), (pep_error, pep_nll) = problem.loss(fit.posterior), problem.loss(pep.posterior)
     return {"loss": error, "nll": nll, "loss_pep": pep_error, "nll_pep": pep_nll, "log_evidence": fit.log_evidence,
             "log_evidence_pep": pep.log_evidence, "mean_distance": _rms((mean - pep_mean) / np.sqrt(pep_variance)),
             "log_sd_distance": _rms(0.5 * np.log(variance / pep_variance)), "sweeps": fit.sweeps}

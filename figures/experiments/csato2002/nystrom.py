@@ -39,11 +39,11 @@ def compute(data, split, M):
     sparse = fixed_basis.infer(kernel, X[:M], X, y, problem.likelihood)
     fits = {"sparse_ep": sparse, "fitc": power_ep.regression(kernel, X[:M], X, y, noise=noise, alpha=1.0),
             "exact": exact.regression(kernel, X, y, noise=noise)}
-    smse = {f"smse_{name}": metrics.smse(problem.y_test, fit.predict(X_test)[0], y) for name, fit in fits.items()}
+    smse = {f"smse_{name}": metrics.smse(problem.y_test, fit.predict_f(X_test)[0], y) for name, fit in fits.items()}
     _, h = sparse.posterior.basis.features(X)
     return {"residual": float(h.mean() / noise), "negative": 100 * float(np.mean(variance < 0)),
             "lowest": float(variance.min() / kernel.variance),
-            "lowest_sparse_ep": float(sparse.predict(X_test)[1].min() / kernel.variance),
+            "lowest_sparse_ep": float(sparse.predict_f(X_test)[1].min() / kernel.variance),
             "smse_nystrom": metrics.smse(problem.y_test, mean, y), **smse}
 
 

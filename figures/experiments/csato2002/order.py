@@ -2,7 +2,7 @@
 
 Each run takes the data in a random order and in its reverse, by one sweep and by EP, and measures how far apart the two
 results are on the test rows: the difference of the latent means over the standard deviation, root mean square. Modes:
-"all" data become basis vectors but those that repeat another (the usual tolerance leaves out a few more, other ones in
+"all" data become basis vectors but those that repeat another (the usual threshold of novelty leaves out a few more, other ones in
 other orders); "fixed", the basis is the first 20 rows for every order; "budget", basis vectors come
 and go in every sweep, as in the thesis, and at most 20 stay.
 """
@@ -20,7 +20,7 @@ __all__ = ["FIGURES", "OUTPUTS", "compute", "draw", "grid", "prepare", "spread"]
 
 MODES = ("all", "fixed", "budget")
 ORDERS = range(20)
-ROWS, M, SWEEPS, CONVERGENCE = 200, 20, 20, 1e-6
+ROWS, M, SWEEPS, TOLERANCE = 200, 20, 20, 1e-6
 NOVEL = 1e-9  # of the prior variance: what the others must leave of a datum's for it to join the basis
 OUTPUTS = ("difference_online", "difference_ep", "error_online", "error_ep", "nll_online", "nll_ep", "converged")
 NAMES = {"all": "all data", "fixed": "fixed basis", "budget": "budget"}
@@ -46,11 +46,11 @@ def compute(data, mode, order):
 
 def learn(problem, mode, order):
     """EP in this order; its first sweep is online learning."""
-    options = {"all": {"tolerance": NOVEL}, "fixed": {"Z": problem.X[:M]}, "budget": {"budget": M}}[mode]
+    options = {"all": {"novelty": NOVEL}, "fixed": {"Z": problem.X[:M]}, "budget": {"budget": M}}[mode]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a moving basis need not come to rest; `converged` tells
-        return online.infer(problem.kernel, problem.X, problem.y, problem.likelihood, order=order, sweeps=SWEEPS,
-                            convergence=CONVERGENCE, **options)
+        return online.infer(problem.kernel, problem.X, problem.y, problem.likelihood, order=order, max_sweeps=SWEEPS,
+                            tolerance=TOLERANCE, **options)
 
 
 def difference(first, second, X):

@@ -60,9 +60,9 @@ def _whole(data, split):
     options = {"max_evaluations": TUNING_EVALUATIONS, "tolerance": 1e-6}
     if data in REGRESSION:
         y, y_test = datasets.standardise(y, y_test)
-        model = training.fit(start, X[:TUNING_ROWS], y[:TUNING_ROWS], method=exact.regression, **options)
+        model = training.fit(start, X[:TUNING_ROWS], y[:TUNING_ROWS], infer=exact.regression, **options)
         likelihood = Gaussian(model.noise)
     else:
         likelihood = Probit()
-        model = training.fit(start, X[:TUNING_ROWS], y[:TUNING_ROWS], method=exact.infer, likelihood=likelihood, **options)
+        model = training.fit(start, X[:TUNING_ROWS], y[:TUNING_ROWS], infer=exact.infer, likelihood=likelihood, **options)
     return Problem(model.kernel, likelihood, X, y, X_test, y_test)

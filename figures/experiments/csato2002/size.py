@@ -1,8 +1,9 @@
-"""What does the budget cost? Error of online learning and sparse EP against basis size and tolerance (section 4.6).
+"""What does the budget cost? Error of online learning and sparse EP against basis size and novelty (section 4.6).
 
 On up to 400 training rows of each split, hyper-parameters fixed: one sweep, and five of which three may move the basis,
-with a budget of M basis vectors or with a tolerance alone; Power EP with alpha = 1 (FITC) and VFE on the basis that the
-five sweeps chose; the same two on the M centres that k-means finds; and the full Gaussian process.
+with a budget of M basis vectors or with a threshold of novelty alone, which the table calls "tolerance" as the thesis does;
+Power EP with alpha = 1 (FITC) and VFE on the basis that the five sweeps chose; the same two on the M centres that k-means
+finds; and the full Gaussian process.
 """
 
 import warnings
@@ -37,10 +38,10 @@ def compute(data, split, limit, value):
     """One basis size, all methods; M is the number of basis vectors at the end."""
     problem = problems.problem(data, split, ROWS)
     kernel, likelihood, X, y = problem.kernel, problem.likelihood, problem.X, problem.y
+    limits = {"budget": int(value)} if limit == "budget" else {"novelty": value}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # five sweeps are not meant to converge
-        fit = online.infer(kernel, X, y, likelihood, sweeps=SWEEPS, moving_sweeps=MOVING, convergence=1e-6,
-                           **{limit: int(value) if limit == "budget" else value})
+        fit = online.infer(kernel, X, y, likelihood, max_sweeps=SWEEPS, moving_sweeps=MOVING, tolerance=1e-6, **limits)
     posteriors = {"online": fit.history[0]["posterior"], "sparse_ep": fit.posterior}
     M = len(fit.basis)
     centres = KMeans(M, n_init=1, random_state=split).fit(X).cluster_centers_
@@ -79,7 +80,7 @@ def draw(fig, results, metric="nll"):
 
 
 def draw_tolerance(fig, results, metric="nll"):
-    """The basis size that a tolerance leads to, and what sparse EP loses by it against the full Gaussian process."""
+    """The basis size that each threshold of novelty leads to, and what sparse EP loses by it against the full GP."""
     left, right = fig.subplots(1, 2)
     loss = curves(results, f"{metric}_sparse_ep", "tolerance") - curves(results, f"{metric}_exact", "tolerance")
     for data, colour in zip(problems.DATA, style.CYCLE):

@@ -34,8 +34,8 @@ def compute(data, split, budget):
     order = np.random.default_rng(split).permutation(len(problem.X))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # eight sweeps are not meant to converge
-        fit = online.infer(problem.kernel, problem.X, problem.y, problem.likelihood, budget=budget, sweeps=SWEEPS,
-                           order=order, convergence=1e-12)
+        fit = online.infer(problem.kernel, problem.X, problem.y, problem.likelihood, budget=budget, max_sweeps=SWEEPS,
+                           order=order, tolerance=1e-12)
     result = {"moved": fit.history[-1]["included"], "change": fit.history[-1]["change"]}
     for sweep in range(SWEEPS):
         posterior = fit.history[min(sweep, fit.sweeps - 1)]["posterior"]  # nothing changes after convergence

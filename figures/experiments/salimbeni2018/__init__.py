@@ -1,1 +1,1 @@
-"""What salimbeni2018 shows, computed again."""
+"""The studies and drawings of salimbeni2018, what measures its claims, and what they share."""

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from figures.experiments.salimbeni2018 import conditioning as sal_conditioning
+from figures.experiments.salimbeni2018 import conditioning as hessians
 from figures.experiments.salimbeni2018 import fig1
-from figures.experiments.salimbeni2018 import small_problem as sal_problem
+from figures.experiments.salimbeni2018 import small_problem as toy
 from pepcore import power_ep
 from pepcore.decoupled.bases import Bases
 from pepcore.decoupled.bound import bound, marginals
@@ -140,7 +140,7 @@ def step_and_site_update(sweeps=3, step=0.3):
 
 def correlation_left(G=10, trials=20):
     """Canonical correlation of a_γ and a_β in the loss, median over random data and gammas of the chapter's toy problem."""
-    return float(np.median([sal_conditioning.correlation(part) for part in _toys(G, trials)]))
+    return float(np.median([hessians.correlation(part) for part in _toys(G, trials)]))
 
 
 def conditioning(G=10, trials=20, scaled=False):
@@ -150,13 +150,13 @@ def conditioning(G=10, trials=20, scaled=False):
 
 def gains(G=10, trials=20, scaled=False):
     """What `conditioning` is the median of, one number for each draw of data and gammas."""
-    scale = sal_conditioning.rescaled if scaled else np.array
-    numbers = [[np.linalg.cond(scale(sal_conditioning.in_basis(part, basis))) for basis in ("hybrid", "orthogonal")]
+    scale = hessians.rescaled if scaled else np.array
+    numbers = [[np.linalg.cond(scale(hessians.in_basis(part, basis))) for basis in ("hybrid", "orthogonal")]
                for part in _toys(G, trials)]
     return [float(hybrid / orthogonal) for hybrid, orthogonal in numbers]
 
 
 def _toys(G, trials):
     for seed in range(trials):
-        X, _ = sal_problem.data(seed)
-        yield sal_conditioning.parts(sal_problem.KERNEL, *sal_problem.points(X, 10, G, seed + 1), X, sal_problem.NOISE)
+        X, _ = toy.data(seed)
+        yield hessians.parts(toy.KERNEL, *toy.points(X, 10, G, seed + 1), X, toy.NOISE)

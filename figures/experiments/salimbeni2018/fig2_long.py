@@ -17,5 +17,5 @@ def grid():
 
 
 def compute(data, basis, checkpoints=CHECKPOINTS):
-    """One curve, as `salimbeni_fig2.compute`; its beginning is that of the shorter run."""
+    """One curve, as `fig2.compute`; its beginning is that of the shorter run."""
     return fig2.compute(data, basis, checkpoints=checkpoints)

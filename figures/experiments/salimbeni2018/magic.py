@@ -30,7 +30,7 @@ def prepare():
 
 
 def compute(guess, method, steps=tables.STEPS):
-    """One run, as `salimbeni_tables.compute`; `steps` are those before any doubling."""
+    """One run, as `tables.compute`; `steps` are those before any doubling."""
     task = problem(DATA, EASY if guess == "easy split" else SPLIT, ard=guess == "each its own", numbered=guess == "numbered")
     steps *= 2 if guess == "twice as long" else 1
     return tables.run(task, *tables.METHODS[method], SPLIT, steps)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pepcore import Gaussian, Matern52, Probit, SquaredExponential, datasets
-from pepcore.decoupled.robust_max import RobustMax
+from pepcore.multiclass import RobustMax
 from pepcore.training.starts import choose_pseudo_inputs
 
 TRAINED = 0.9  # of the rows; the registry's share for waveform and satellite is that of another paper

@@ -12,7 +12,7 @@ import time
 
 from figures.experiments.salimbeni2018.problems import options_of, problem
 from pepcore import datasets, decoupled
-from pepcore.decoupled.robust_max import RobustMax
+from pepcore.multiclass import RobustMax
 
 REGRESSION = ("kin40k", "pol", "elevators", "protein", "keggdirected", "keggundirected", "bike")
 BINARY = ("ringnorm", "twonorm", "magic")
@@ -49,18 +49,18 @@ def compute(data, method, split, steps=STEPS, minutes=MINUTES):
 
 
 def run(task, name, M, split, steps=STEPS, minutes=MINUTES):
-    """The same for any `problem` and any of `salimbeni_problems.BASES`, with M points beta."""
+    """The same for any `problem` and any of `problems.BASES`, with M points beta."""
     beta, gamma = task.points(M, GAMMA, seed=split)
     learn, end = ("kernel", "beta", "gamma", "likelihood"), time.process_time() + 60 * minutes
     out_of_time = []
 
-    def look(number, posterior):
+    def stop_in_time(record):
         if isinstance(task.likelihood, RobustMax) and time.process_time() > end:
-            out_of_time.append(number)
+            out_of_time.append(record["step"])
             raise KeyboardInterrupt  # which `infer` takes for the wish to stop here
 
     fit = decoupled.infer(task.kernel, X=task.X, y=task.y, likelihood=task.likelihood, steps=steps, batch=BATCH,
-                          columns=COLUMNS, optimise=learn, seed=split, at_step=look, **options_of(name, beta, gamma))
+                          columns=COLUMNS, optimise=learn, seed=split, callback=stop_in_time, **options_of(name, beta, gamma))
     if len(fit.history) < steps and not out_of_time:
         raise KeyboardInterrupt  # somebody has pressed Ctrl-C: half a run is no result
     mae, rmse, log_likelihood = task.losses(fit.posterior, fit.likelihood)

@@ -1,1 +1,1 @@
-"""What villacampa2017 shows, computed again."""
+"""The studies and drawings of villacampa2017, what measures its claims, and what they share."""

@@ -48,15 +48,16 @@ def compute(split, update, iterations=ITERATIONS, percent=20, perturbation=0.0, 
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "EP has not converged")
         model = learning.fit(
-            None, X, y, M=round(percent / 100 * len(X)), method="ep", Z="subset", update=update, optimiser="adaptive",
+            None, X, y, M=round(percent / 100 * len(X)), approximation="ep", Z="subset", update=update, optimiser="adaptive",
             iterations=iterations, tolerance=TOLERANCE, max_sweeps=MAX_SWEEPS,
-            seed=split if start is None else start, callback=lambda *_: marks.append(time.process_time() - began))
+            seed=split if start is None else start, callback=lambda _: marks.append(time.process_time() - began))
     p = tables.probabilities(model, X_test)
-    result = {"final_evidence": model.fit.log_evidence, "nll": metrics.nll_classes(y_test, p),
+    result = {"final_evidence": model.log_evidence, "nll": metrics.nll_classes(y_test, p),
               "error_rate": float(np.mean(p.argmax(axis=1) != y_test))}
     for number in CHECKPOINTS:
         if number <= iterations:
-            result |= {f"evidence_{number}": model.history[number - 1], f"seconds_{number}": float(f"{marks[number - 1]:.3g}")}
+            result |= {f"evidence_{number}": model.history[number - 1]["log_evidence"],
+                       f"seconds_{number}": float(f"{marks[number - 1]:.3g}")}
     return result
 
 

@@ -77,13 +77,13 @@ def compute(seed, M, method, iterations=ITERATIONS, epochs=VI_EPOCHS):
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "EP has not converged")
         if method == "vi":
-            model = fit_minibatch(KERNEL, start, (data.X, data.y), method="vi", noise=NOISE, classes=CLASSES, batch=100,
+            model = fit_minibatch(KERNEL, start, (data.X, data.y), approximation="vi", noise=NOISE, classes=CLASSES, batch=100,
                                   epochs=epochs, rate=RATE, optimise=("Z",), spread=np.ones(2), seed=seed)
         else:
-            model = learning.fit(KERNEL, data.X, data.y, Z=start, method=method, noise=NOISE, classes=CLASSES,
+            model = learning.fit(KERNEL, data.X, data.y, Z=start, approximation=method, noise=NOISE, classes=CLASSES,
                                             update="inner", optimiser="adam", rate=RATE, iterations=iterations,
                                             optimise=("Z",))
-    wrong = model.predict(data.X_test).argmax(axis=1) != data.label(data.X_test)
+    wrong = model.predict_y(data.X_test).argmax(axis=1) != data.label(data.X_test)
     boundary = data.boundary()
     found = {"error_rate": float(wrong.mean()), "boundary_distance": to_boundary(model.Z, boundary),
              "neighbour_distance": to_neighbour(model.Z), "start_boundary_distance": to_boundary(start, boundary),
@@ -125,9 +125,9 @@ def predicted(row, side=80):
     points = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "EP has not converged")
-        fit = multiclass.infer(KERNEL, read_places(row["places"]), data.X, data.y, method=row["method"], noise=NOISE,
+        fit = multiclass.infer(KERNEL, read_places(row["places"]), data.X, data.y, approximation=row["method"], noise=NOISE,
                                classes=CLASSES, tolerance=1e-2, max_sweeps=50)
-    mean, _ = fit.latent(points)        # equal noise and independent functions: the largest mean is the likeliest class,
+    mean, _ = fit.predict_f(points)        # equal noise and independent functions: the largest mean is the likeliest class,
     return axis, mean.argmax(axis=1).reshape(side, side)        # but where their variances differ much
 
 

@@ -62,14 +62,13 @@ def compute(method, pseudo_inputs, rows=None, size=M, epochs=EPOCHS, checkpoints
         Z = [np.vstack([centres(X[few][y[few] == c], size // 2), centres(X[few][y[few] != c], size - size // 2)])
              for c in range(10)]
         kernel = [kernel] * 10
-    result, clock = {}, {"spent": 0.0, "steps": 0}
+    result, clock = {}, {"spent": 0.0}
 
-    def look(learner):
+    def look(record):
         clock["spent"] += time.process_time() - clock["since"]
-        clock["steps"] += 1
-        if clock["steps"] in checkpoints:
-            p = probabilities(learner.fit(), X_test)
-            number = clock["steps"]
+        number = record["step"]
+        if number in checkpoints:
+            p = probabilities(record.result(), X_test)
             result.update({f"error_rate_{number}": float(np.mean(p.argmax(axis=1) != y_test)),
                            f"nll_{number}": metrics.nll_classes(y_test, p), f"seconds_{number}": clock["spent"]})
         clock["since"] = time.process_time()
@@ -82,7 +81,7 @@ def compute(method, pseudo_inputs, rows=None, size=M, epochs=EPOCHS, checkpoints
         first = fit_minibatch(**start, data=[(X[part], y[part]) for part in np.array_split(rows, HEAD_START)],
                               size=len(X), **settings)
         start = {"kernels": first.kernels, "Z": first.Z, "noise": first.noise, "sites": first.fit.sites}
-    fit_minibatch(**start, data=(X, y), method=method, batch=BATCH, epochs=epochs, callback=look, **settings)
+    fit_minibatch(**start, data=(X, y), approximation=method, batch=BATCH, epochs=epochs, callback=look, **settings)
     return result
 
 

@@ -24,5 +24,5 @@ def falling(steps):
 
 
 def compute(method, pseudo_inputs):
-    """One curve, see `vil_fig5.compute`."""
+    """One curve, see `fig5.compute`."""
     return fig5.compute(method, pseudo_inputs, epochs=EPOCHS, checkpoints=CHECKPOINTS, rate=falling)

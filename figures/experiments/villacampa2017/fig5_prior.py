@@ -26,7 +26,7 @@ def compute(step, rows=None, size=fig5.M, epochs=EPOCHS):
     """Test error and NLL in the end, and how many digits the model never names."""
     X, y, X_test, y_test = digits()
     X, y = X[:rows], y[:rows]
-    model = fit_minibatch(start_kernel(X), centres(X[:KMEANS_ROWS], size), (X, y), method="vi", classes=10, batch=BATCH,
+    model = fit_minibatch(start_kernel(X), centres(X[:KMEANS_ROWS], size), (X, y), approximation="vi", classes=10, batch=BATCH,
                           epochs=epochs, rate=RATE, step=step or None, spread=np.full(X.shape[1], X.std()))
     p = probabilities(model, X_test)
     named = p.argmax(axis=1)

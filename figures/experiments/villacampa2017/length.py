@@ -7,13 +7,12 @@ less far than ours?
 import numpy as np
 import pandas as pd
 
-from figures.experiments.villacampa2017 import cells as villacampa_cells
-from figures.experiments.villacampa2017 import tables as villacampa_tables
+from figures.experiments.villacampa2017 import cells, tables
 from figures.experiments.villacampa2017.tables import DATA
 
 PERCENT, METHODS, LENGTHS, SPLITS = 5, ("ep", "sep", "vi"), (15, 30, 60), range(5)
 OUTPUTS = ("nll", "error_rate")
-prepare = villacampa_tables.prepare
+prepare = tables.prepare
 
 
 def grid():
@@ -23,30 +22,30 @@ def grid():
 
 
 def compute(data, split, method, iterations):
-    """One run, see `villacampa_tables.compute`."""
-    found = villacampa_tables.compute(data, split, PERCENT, method, iterations=iterations)
+    """One run, see `tables.compute`."""
+    found = tables.compute(data, split, PERCENT, method, iterations=iterations)
     return {name: found[name] for name in OUTPUTS}
 
 
-def nearness(short, tables):
+def nearness(short, whole):
     """How near the paper's tables our means with M = 5 % are, by length of training, over the same splits.
 
     Parameters
     ----------
-    short, tables : data frames, the results of this study and of `villacampa_tables`
+    short, whole : data frames, the results of this study and of `villacampa_tables`
 
     Returns
     -------
     data frame, index (iterations, metric): per cent of the cells within two combined standard errors ("near"), and the
     median over cells of the factor between the two means ("factor")
     """
-    whole = tables[(tables["percent"] == PERCENT) & tables["method"].isin(METHODS) & tables["split"].isin(SPLITS)]
-    runs = pd.concat([short.assign(percent=PERCENT), whole.assign(iterations=villacampa_tables.ITERATIONS)])
+    whole = whole[(whole["percent"] == PERCENT) & whole["method"].isin(METHODS) & whole["split"].isin(SPLITS)]
+    runs = pd.concat([short.assign(percent=PERCENT), whole.assign(iterations=tables.ITERATIONS)])
     found = {}
     for iterations, part in runs.groupby("iterations"):
         for metric in OUTPUTS:
-            cells = villacampa_cells.compared(metric, part)
-            factor = np.exp(np.abs(np.log(cells["mean"] / cells["mean_theirs"])))
-            near = 100 * (cells["apart"].abs() <= villacampa_cells.NEAR).mean()
+            both = cells.compared(metric, part)
+            factor = np.exp(np.abs(np.log(both["mean"] / both["mean_theirs"])))
+            near = 100 * (both["apart"].abs() <= cells.NEAR).mean()
             found[iterations, metric] = {"near": near, "factor": factor.median()}
     return pd.DataFrame(found).T.rename_axis(["iterations", "metric"])

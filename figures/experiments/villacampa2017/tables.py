@@ -49,19 +49,19 @@ def compute(data, split, percent, method, iterations=ITERATIONS):
     start = time.process_time()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", RuntimeWarning)
-        model = learning.fit(None, X, y, M=M, method=method, Z="subset", iterations=iterations, seed=split,
-                                        tolerance=TOLERANCE, max_sweeps=MAX_SWEEPS, **settings)
+        model = learning.fit(None, X, y, M=M, approximation=method, Z="subset", iterations=iterations, seed=split,
+                             tolerance=TOLERANCE, max_sweeps=MAX_SWEEPS, **settings)
     seconds = time.process_time() - start
     p = probabilities(model, X_test)
     return {"nll": metrics.nll_classes(y_test, p), "error_rate": float(np.mean(p.argmax(axis=1) != y_test)),
-            "log_evidence": model.fit.log_evidence, "training_seconds": float(f"{seconds:.3g}"),
-            "evaluations": model.evaluations, "converged": model.fit.converged,
+            "log_evidence": model.log_evidence, "training_seconds": float(f"{seconds:.3g}"),
+            "evaluations": model.evaluations, "converged": model.converged,
             "unconverged_inference": sum("not converged" in str(warning.message) for warning in caught)}
 
 
 def probabilities(model, X):
     """Of the classes at X, (S, C), without the error of the quadrature in their sums, and none of them 0."""
-    p = model.predict(X)
+    p = model.predict_y(X)
     return np.maximum(p / p.sum(axis=1, keepdims=True), np.finfo(float).tiny)
 
 
