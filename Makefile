@@ -13,7 +13,7 @@ export MKL_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book test lint serve lab lock clean
+.PHONY: help book test lint serve lab lock bench clean
 
 help:             ## list these commands
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -41,6 +41,10 @@ lock: $(READY)    ## renew requirements.txt from requirements.in, and package-lo
 	$(UV) pip compile --quiet --upgrade --universal --python-version 3.11 requirements.in -o requirements.txt \
 	  --no-header --no-emit-index-url --no-emit-find-links
 	$(BIN)/python tools/vendor_js.py --lock
+
+bench: $(READY)   ## time pepcore beside other packages, with their settings PEPCORE_BENCH_GPFLOW, _GPY, _GPYTORCH
+	$(BIN)/python tests/benchmarks/bench.py
+	$(BIN)/python tests/benchmarks/report.py
 
 clean:            ## remove everything that these commands made
 	rm -rf $(VENV) node_modules _vendor _build build *.egg-info

@@ -33,7 +33,7 @@ class Worker:
     def __init__(self, entry, python, threads, cores):
         task = {key: getattr(entry, key) for key in ("side", "function", "problem", "size", "options")}
         limits = {name: str(threads) for name in ONE_THREAD}
-        self.entry, self.turns, self.complaints = entry, [], tempfile.TemporaryFile("w+")
+        self.entry, self.turns, self.complaints = entry, [], tempfile.TemporaryFile("w+")  # noqa: SIM115 - see close
         self.process = subprocess.Popen(
             [python, HERE / "worker.py", json.dumps(task)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.complaints, text=True,
@@ -50,7 +50,8 @@ class Worker:
         line = self.process.stdout.readline()
         if not line:
             self.complaints.seek(0)
-            raise RuntimeError(f"{self.entry} ended early:\n{self.complaints.read()[-2000:]}")
+            reason = (self.complaints.read().strip().splitlines() or ["it said nothing"])[-1]
+            raise RuntimeError(f"{self.entry.side} ended early: {reason}")
         self.turns.append(json.loads(line))
 
     def close(self):
@@ -157,6 +158,11 @@ def run(races, turns, pythons, versions):
                 yield list(rows_of(each.group, workers, threads, versions))
 
 
+def max_rows(entry):
+    """The first number of a size, which is N where there is one."""
+    return entry.size[0] if isinstance(entry.size[0], int) else 0
+
+
 def show(row):
     name = f"{row['package']} {row['method']}"
     print(f"{row['group']:16} {'×'.join(map(str, row['size'])):>18} {row['threads']} thread(s)  {name:50}"
@@ -168,6 +174,7 @@ def main():
     groups = list(dict.fromkeys(each.group for each in RACES))
     parser.add_argument("--only", nargs="+", choices=groups, default=groups)
     parser.add_argument("--turns", type=int, default=7)
+    parser.add_argument("--largest", type=int, default=10**9, help="leave out what has more rows of data than this")
     parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
     races = [each for each in RACES if each.group in options.only]
@@ -182,6 +189,7 @@ def main():
     if kept and stored["machine"] != machine():
         raise SystemExit(f"the other results are from another machine ({stored['machine']}); measure all groups")
     found = []
+    races = [each._replace(entries=[e for e in each.entries if max_rows(e) <= options.largest]) for each in races]
     for rows in run(races, 1 if options.quick else options.turns, pythons, versions):
         for row in rows:
             show(row)

@@ -97,7 +97,7 @@ with torch.no_grad(), gpytorch.settings.sgpr_diagonal_correction(False):
 mean, variance = latent.mean, latent.variance
 log_density = torch.distributions.Normal(mean, observed.stddev).log_prob(ys)
 # [end]
-values |= {"mean_bare": mean, "variance_without_h": variance, "density_without_h": log_density}
+values |= {"mean_bare": mean, "variance_without_h": variance}
 
 
 # [classify]

@@ -64,13 +64,16 @@ model = training.fit(kernel, X, y, infer=exact.regression, noise=0.1, tolerance=
 values["learn_exact"] = model.log_evidence
 
 fit = power_ep.regression(kernel, Z, X, y, noise=0.1, alpha=0.0, jitter=0.0)
+_, h = fit.posterior.basis.features(Xs)
 values |= {"vfe_bare": fit.log_evidence, "mean_bare": fit.predict_f(Xs)[0]}
+values["variance_without_h"] = fit.predict_f(Xs)[1] - h
 model = training.fit(
     kernel, X, y, infer=power_ep.regression, Z=Z, noise=0.1, alpha=0.0,
     optimise=("kernel", "noise"), tolerance=1e-14, jitter=0.0,
 )  # fmt: skip
 values["learn_bare"] = model.log_evidence
-values["fitc_mean"] = power_ep.regression(kernel, Z, X, y, noise=0.1, alpha=1.0).predict_f(Xs)[0]
+fit = power_ep.regression(kernel, Z, X, y, noise=0.1, alpha=1.0, jitter=0.0)
+values["corrected_mean"] = fit.predict_f(Xs)[0]
 
 # [classify]
 from pepcore import Probit  # noqa: E402

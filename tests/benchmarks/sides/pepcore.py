@@ -4,10 +4,9 @@ import itertools
 import time
 
 import numpy as np
+from scores import class_scores, regression_scores
 
 from pepcore import Gaussian, Probit, SquaredExponential, decoupled, multiclass, online, power_ep, training
-
-VERSION_OF = "pepcore"
 
 
 def regression(X, y, Z, done, alpha=0.5):
@@ -80,16 +79,3 @@ def estimate(X, y, X_test, y_test, done):
             done(regression_scores(y_test, mean, deviation))
         else:
             done(class_scores(y_test, PowerEPClassifier().fit(X, y).predict_proba(X_test)))
-
-
-def regression_scores(y, mean, deviation):
-    """Root mean square error and mean log density of y (S,) under normal predictions (S,)."""
-    residual = (y - mean) / deviation
-    density = -0.5 * (residual**2 + np.log(2 * np.pi)) - np.log(deviation)
-    return [float(np.sqrt(np.mean((y - mean) ** 2))), float(np.mean(density))]
-
-
-def class_scores(y, probabilities):
-    """Share of wrong labels and mean log density of labels y (S,) under probabilities (S, C)."""
-    chosen = probabilities[np.arange(len(y)), y]
-    return [float(np.mean(probabilities.argmax(axis=1) != y)), float(np.mean(np.log(chosen)))]

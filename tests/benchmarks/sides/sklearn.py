@@ -1,7 +1,7 @@
 """What scikit-learn does in the benchmarks: its exact Gaussian processes, the kernel's scales learnt."""
 
 import numpy as np
-from sides.pepcore import class_scores, regression_scores
+from scores import class_scores, regression_scores
 from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
