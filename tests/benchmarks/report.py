@@ -36,7 +36,7 @@ def machine(results):
 def tables(results):
     """A dict of name -> rows, the first of them the head."""
     rows = results["rows"]
-    return {
+    found = {
         "regression": beside(select(rows, "regression"), "(N, D, M)"),
         "probit": beside(select(rows, "probit"), "(N, D, M)"),
         "steps": beside([row for row in rows if row["group"] in STEPS], "Size"),
@@ -44,6 +44,10 @@ def tables(results):
         "estimators": estimators(select(rows, "estimators")),
         "growth": growth(rows),
     }
+    for table in found.values():
+        if len(table) == 1:
+            table.append(["not measured", *[""] * (len(table[0]) - 1)])
+    return found
 
 
 def select(rows, group):
@@ -62,7 +66,7 @@ def beside(rows, size):
         table.append([
             " × ".join(f"{n:,}".replace(",", " ") for n in row["size"]), NAMES[row["package"]], row["method"],
             number(row["seconds"]) if row["threads"] == 1 else "–", number(two["seconds"]) if two else "–",
-            f"{row['seconds'] / counterpart(row, same)['seconds']:.2g}",
+            f"{row['seconds'] / counterpart(row, same)['seconds']:.2g}" if row is not floor else "–",
             f"{row['seconds'] / floor['seconds']:.2g}" if floor else "–", f"{row['megabytes']:.0f}",
         ])  # fmt: skip
     return table
@@ -133,9 +137,12 @@ def draw_growth(results):
 
     fig = Figure(figsize=(7.0, 4.6))
     for ax, letter in zip(fig.subplots(2, 2).flat, THEORY):
+        ax.set(xlabel=letter, ylabel="seconds")
+        if not select(results["rows"], f"growth in {letter}"):
+            continue
         sizes, seconds = series(results["rows"], letter)
         ax.loglog(sizes, seconds, "o-", color=COLOURS["pepcore"])
-        ax.set(xlabel=letter, ylabel="seconds", title=f"exponent {exponent(sizes, seconds):.2f}")
+        ax.set_title(f"exponent {exponent(sizes, seconds):.2f}")
     return fig
 
 
