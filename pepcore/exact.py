@@ -19,12 +19,12 @@ from pepcore.gaussian import (
     safe_cholesky,
     solve_lower,
 )
-from pepcore.kernels.checks import check_kernel
+from pepcore.kernels.base import check_kernel
 from pepcore.likelihoods import Gaussian
-from pepcore.likelihoods.checks import check_likelihood
+from pepcore.likelihoods.base import check_likelihood
 from pepcore.posterior import Posterior
 from pepcore.results import Fit
-from pepcore.sites import ImproperCavityError, Sites, cavity, move, target
+from pepcore.sites import ImproperCavityError, Sites, cavity, move, rank_one_update, target
 from pepcore.sweeps import parallel, run_sweeps
 from pepcore.validation import check_alpha, check_inputs, check_jitter, check_positive, check_targets
 
@@ -210,7 +210,7 @@ def _sequential(K, y, likelihood, alpha, state, step):
     Source: rasmussen2006 algorithm 3.5; :eq:`ep-posterior`.
     """
     tau, nu = state.sites.tau.copy(), state.sites.nu.copy()
-    mean, covariance = state.mean.copy(), K - state.half.T @ state.half
+    mean, covariance = state.mean.copy(), np.asfortranarray(K - state.half.T @ state.half)
     alphas = np.broadcast_to(alpha, len(y))
     for n in range(len(y)):
         one = slice(n, n + 1)
@@ -222,12 +222,7 @@ def _sequential(K, y, likelihood, alpha, state, step):
         dtau, dnu = (moved.tau - site.tau)[0], (moved.nu - site.nu)[0]
         tau[one], nu[one] = moved.tau, moved.nu
 
-        growth = 1 + dtau * covariance[n, n]
-        if not growth > 0:
-            raise ImproperCavityError(f"the new site of datum {n} leaves no proper posterior; take a smaller step")
-        column = covariance[:, n].copy()
-        mean += column * ((dnu - dtau * mean[n]) / growth)
-        covariance -= np.outer(column, column * (dtau / growth))
+        rank_one_update(mean, covariance, covariance[:, n].copy(), mean[n], covariance[n, n], dtau, dnu)
     return Sites(tau, nu)
 
 

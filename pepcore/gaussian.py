@@ -101,27 +101,6 @@ def log_determinant(L):
     return 2.0 * np.log(np.diag(L)).sum()
 
 
-def to_natural(mean, covariance):
-    """Natural parameters (precision-mean (M,), precision (M, M)) of N(mean, covariance)."""
-    L, _ = safe_cholesky(covariance, name="covariance")
-    precision = cholesky_inverse(L)
-    return precision @ mean, precision
-
-
-def to_moments(precision_mean, precision):
-    """Mean (M,) and covariance (M, M) of the Gaussian with these natural parameters; inverts `to_natural`."""
-    L, _ = safe_cholesky(precision, name="precision")
-    covariance = cholesky_inverse(L)
-    return covariance @ precision_mean, covariance
-
-
-def log_normaliser(precision_mean, precision):
-    """log ∫ exp(ηᵀv − ½ vᵀΛv) dv for η = `precision_mean` (M,) and Λ = `precision` (M, M) positive definite."""
-    L, _ = safe_cholesky(precision, name="precision")
-    white = solve_lower(L, precision_mean)
-    return 0.5 * (len(precision_mean) * np.log(2 * np.pi) - log_determinant(L) + white @ white)
-
-
 def kl_divergence(mean_q, covariance_q, mean_p, covariance_p):
     """KL(q ‖ p) in nats between two Gaussians, means (M,) and covariances (M, M)."""
     Lq, _ = safe_cholesky(covariance_q, name="covariance of q")
@@ -129,39 +108,6 @@ def kl_divergence(mean_q, covariance_q, mean_p, covariance_p):
     root = solve_lower(Lp, np.array(Lq, order="F"))
     shift = solve_lower(Lp, mean_p - mean_q)
     return 0.5 * ((root**2).sum() + shift @ shift - len(mean_q) + log_determinant(Lp) - log_determinant(Lq))
-
-
-def rank_one_update(mean, covariance, a, tau, nu):
-    """Moments after the factor exp(ν aᵀv − ½ τ (aᵀv)²) is multiplied in (τ, ν < 0: divided out).
-
-    One O(M²) step by the Sherman-Morrison identity, in place of an O(M³) inversion.
-
-    Parameters
-    ----------
-    mean : (M,)
-    covariance : (M, M)
-    a : (M,)
-    tau, nu : float
-
-    Returns
-    -------
-    mean (M,), covariance (M, M)
-
-    Raises
-    ------
-    ValueError
-        If the result would not be a proper Gaussian, that is 1 + τ aᵀVa <= 0.
-    """
-    Va = covariance @ a
-    spread = a @ Va
-    growth = 1.0 + tau * spread
-    if not growth > 0:
-        raise ValueError(
-            f"the factor with tau = {tau:.4g} leaves no proper Gaussian: 1 + tau a'Va = {growth:.3g} must be positive; "
-            "take a smaller step or a smaller fraction of the site."
-        )
-    new_mean = mean + Va * (nu - tau * (a @ mean)) / growth
-    return new_mean, covariance - np.outer(Va, Va) * (tau / growth)
 
 
 def log1p_ratio(x):

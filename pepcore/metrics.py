@@ -162,52 +162,6 @@ def nll_classes(y, p):
     return _mean_negative_log(p[np.arange(len(y)), y])
 
 
-def average_ranks(table, higher_is_better=False):
-    """Average rank of each method over the rows of a table; rank 1 is best, equal values share the mean of their ranks.
-
-    Parameters
-    ----------
-    table : (R, K) one score per run and method, finite
-    higher_is_better : bool
-
-    Returns
-    -------
-    (K,) average ranks, between 1 and K, with mean (K + 1)/2
-
-    Raises
-    ------
-    ValueError
-        If the table is not two-dimensional, is empty or holds NaN.
-
-    Source: bui2017 section 4.2, figures 4B and 5.
-    """
-    wins, ties = _comparisons(table, higher_is_better)
-    return 1 + (1 - wins - ties).sum(1) + (ties.sum(1) - 1) / 2  # losses, and half of the ties with others
-
-
-def pairwise_wins(table, higher_is_better=False):
-    """Fraction of the rows in which method i beats method j; a tie counts one half for each.
-
-    Parameters
-    ----------
-    table : (R, K) one score per run and method, finite
-    higher_is_better : bool
-
-    Returns
-    -------
-    (K, K), entry (i, j) the fraction of wins of i over j; entries (i, j) and (j, i) sum to one, the diagonal is ½
-
-    Raises
-    ------
-    ValueError
-        If the table is not two-dimensional, is empty or holds NaN.
-
-    Source: bui2017 section 4.2, figure 4A.
-    """
-    wins, ties = _comparisons(table, higher_is_better)
-    return wins + ties / 2
-
-
 # --- losses -----------------------------------------------------------------------------------------------------------
 
 
@@ -222,17 +176,6 @@ def _gaussian_loss(y, mean, variance):
 def _mean_negative_log(p):
     with np.errstate(divide="ignore"):  # log 0 = −inf is the answer, not an accident
         return float(-np.log(p).mean())
-
-
-def _comparisons(table, higher_is_better):
-    """Fractions of rows (K, K) in which column i is strictly better than column j, and in which they are equal."""
-    table = check_finite(as_real(table, "table"), "table")
-    if table.ndim != 2 or table.size == 0:
-        raise ValueError(f"table has shape {table.shape}, expected (R, K): one row per run, one column per method.")
-    columns = table.T if higher_is_better else -table.T
-    wins = np.stack([(column > columns).mean(1) for column in columns])
-    ties = np.stack([(column == columns).mean(1) for column in columns])
-    return wins, ties
 
 
 # --- checks -----------------------------------------------------------------------------------------------------------

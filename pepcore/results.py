@@ -19,6 +19,8 @@ from pepcore.likelihoods import Likelihood
 from pepcore.sites import Sites
 from pepcore.validation import check_targets
 
+LINE = 120  # characters that a result is shown in, if it fits; else it takes four lines
+
 
 class Record(dict):
     """One line of a history: a dict, such as {"step": 3, "log_evidence": -12.5}.
@@ -84,8 +86,10 @@ class Result:
         return np.array([record.get(key, np.nan) for record in self.history], dtype=float)
 
     def __repr__(self) -> str:
-        evidence, name = f"{self.log_evidence:.6g}", type(self).__name__
-        return f"{name}(log_evidence={evidence}, {self.posterior!r}, {self.likelihood!r}, {self.message!r})"
+        name = f"{type(self).__name__}("
+        parts = f"log_evidence={self.log_evidence:.6g}", repr(self.posterior), repr(self.likelihood), repr(self.message)
+        line = f"{name}{', '.join(parts)})"
+        return line if len(line) <= LINE else f",\n{' ' * len(name)}".join([name + parts[0], *parts[1:]]) + ")"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -9,6 +9,7 @@ Written with l_α = (1/α) log E[p(y|f)^α] in place of log Z the formulas hold 
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import blas
 
 from pepcore.gaussian import log1p_ratio
 from pepcore.validation import as_real, check_finite
@@ -113,6 +114,36 @@ def move(sites, goal, variance):
     way = np.empty((2, *np.shape(variance)))
     way[0], way[1] = (goal.tau - sites.tau) * variance, (goal.nu - sites.nu) * np.sqrt(variance)
     return way
+
+
+def rank_one_update(mean, covariance, Va, along, spread, tau, nu):
+    """Multiply the factor exp(ν aᵀv − ½ τ (aᵀv)²) into N(mean, covariance), in place; with −τ and −ν it is divided out.
+
+    One O(M²) step by the Sherman-Morrison identity, in place of an O(M³) inversion.
+
+    Parameters
+    ----------
+    mean : (M,), written over
+    covariance : (M, M) V, in Fortran order, written over
+    Va : (M,)
+    along, spread : float, aᵀmean and aᵀVa
+    tau, nu : float
+
+    Raises
+    ------
+    ImproperCavityError
+        If the result would not be a proper Gaussian, that is 1 + τ aᵀVa <= 0.
+
+    Source: :eq:`ep-posterior`.
+    """
+    growth = 1 + tau * spread
+    if not growth > 0:
+        raise ImproperCavityError(
+            f"a site with tau = {tau:.4g} leaves no proper posterior (1 + tau s = {growth:.3g}); take a smaller step, or a "
+            "likelihood that is log-concave"
+        )
+    mean += Va * ((nu - tau * along) / growth)
+    blas.dger(-tau / growth, Va, Va, a=covariance, overwrite_a=1)
 
 
 def site_energy(mean, variance, sites, alpha):

@@ -2,12 +2,14 @@
 
 import sys
 import warnings
+from collections.abc import Callable
 from traceback import walk_stack
+from typing import Any
 
 import numpy as np
 
 from pepcore.gaussian import NotPositiveDefiniteError
-from pepcore.sites import ImproperCavityError
+from pepcore.sites import ImproperCavityError, Sites
 from pepcore.validation import check_count, check_positive, check_step
 
 SMALLEST_STEP = 1e-6
@@ -16,6 +18,9 @@ PATIENT_STEP = 0.05  # far from the solution the sites may have to move more wit
 STILL = 1e-12  # sites that move by less have arrived, as those of a Gaussian likelihood do after one sweep
 TURNING = 0.5  # sites that turn round but come this much closer need no shorter step
 STEP_GROWTH = 1.1  # after a sweep that went well: with 1 some hard problems took twice as many sweeps
+DEPTH = 12  # sweeps remembered; 6 took up to twice as many sweeps, 20 were little better
+NEAR = 0.3  # above this change of a site the sweeps are not yet near enough to linear
+ASTRAY = 4.0  # mixing does not bring the sites closer in every sweep; so many times further off, the step is too long
 
 
 def damped_step(change, before, turned, step, largest):
@@ -102,22 +107,94 @@ def parallel(state, step):
 
 def _advance(state, change, propose, evaluate, step, largest, next_step):
     """The state after one sweep and the step for the next; a sweep that leads nowhere is retried at half step."""
-    while step >= SMALLEST_STEP:
+    new, step = halving(lambda step: unless_astray(evaluate(propose(state, step)), state), step)
+    if new is None:
+        return state, step
+    turned = np.vdot(new.move, state.move) < 0
+    return new, next_step(_change(new), change, turned, step, largest)
+
+
+def halving(attempt: Callable, step: float, smallest: float = SMALLEST_STEP) -> tuple[Any, float]:
+    """What `attempt` makes of the first of step, step/2, step/4, ... that leads somewhere, and that step.
+
+    Parameters
+    ----------
+    attempt : callable (step)
+        Where a step leads nowhere it returns None, or raises ImproperCavityError, or NotPositiveDefiniteError, as for
+        I + A diag(τ) Aᵀ with a τ beyond all bounds.
+    step, smallest : float, the first step to try, and below which to give up, with None in place of a result
+    """
+    while step >= smallest:
         try:
-            new = evaluate(propose(state, step))
-        except (ImproperCavityError, NotPositiveDefiniteError):  # the latter of I + A diag(τ) Aᵀ, by a τ beyond all bounds
-            new = None
-        if new is not None and not runs_away(new, state):
-            turned = np.vdot(new.move, state.move) < 0
-            return new, next_step(_change(new), change, turned, step, largest)
+            found = attempt(step)
+        except (ImproperCavityError, NotPositiveDefiniteError):
+            found = None
+        if found is not None:
+            return found, step
         step /= 2
-    return state, step
+    return None, step
 
 
-def runs_away(new, old):
-    """Whether the sites of the state `new` want to move so much further than those of `old` that they would not come back."""
-    return not _change(new) <= RUNAWAY * max(1.0, _change(old))
+def unless_astray(new: Any, old: Any) -> Any:
+    """The state `new`; None if its sites want to move so much further than those of `old` that they would not come back."""
+    return new if _change(new) <= RUNAWAY * max(1.0, _change(old)) else None
 
 
 def _change(state):
     return float(np.abs(state.move).max())
+
+
+def infer_from(infer: Callable, sites: Any) -> Any:
+    """infer(sites), or infer(None), from flat ones, where these leave no proper cavity."""
+    try:
+        return infer(sites)
+    except ImproperCavityError:
+        return infer(None)
+
+
+class Mixing:
+    """Anderson mixing: a `propose` for `run_sweeps` that goes on from the best combination of the last sweeps of one run.
+
+    The posterior of many classes factorises over them, but the likelihood does not change if all f_c rise together, so that
+    parallel sweeps creep along that direction: hundreds are needed where few pseudo-points carry many data. Mixing takes 5 to
+    20 times fewer.
+
+    Of the last damped sweeps it takes the affine combination whose residual, extrapolated linearly, is least. Far from
+    the fixed point, and where the combination left no proper cavity, it takes the plain damped sweep. It keeps `DEPTH`
+    copies of the sites and of their moves, 36 numbers for each site.
+
+    Source: H. F. Walker and P. Ni, Anderson acceleration for fixed-point iterations, SIAM J. Numer. Anal. 49 (2011).
+    """
+
+    def __init__(self):
+        self.moves, self.points, self.last = [], [], None
+
+    def __call__(self, state, step):
+        """The next sites."""
+        point, move = state.sites.toward(state.target, step), state.move.ravel()
+        failed, self.last = state is self.last, state
+        if failed or np.abs(move).max() > NEAR:
+            self.moves, self.points = [], []
+            return point
+        self.moves, self.points = [*self.moves, move][-DEPTH:], [*self.points, point][-DEPTH:]
+        if len(self.moves) == 1:
+            return point
+        differences = np.stack([move - past for past in self.moves[:-1]], axis=1)
+        weights = np.linalg.lstsq(differences, move, rcond=1e-8)[0]
+        return combine(self.points, [*weights, 1 - weights.sum()])
+
+    def next_step(self, change, before, turned, step, largest):
+        """As `damped_step`; while sweeps are mixed, a turn or a small rise does not call for a shorter step."""
+        if change > NEAR:
+            return damped_step(change, before, turned, step, largest)
+        if change > ASTRAY * before:
+            return max(0.5 * step, min(step, PATIENT_STEP))
+        return min(STEP_GROWTH * step, largest)
+
+
+def combine(points, weights):
+    """Σ w · sites, for a list of Sites or of TiedSites."""
+    if isinstance(points[0], Sites):
+        pairs = list(zip(points, weights, strict=True))
+        return Sites(sum(w * p.tau for p, w in pairs), sum(w * p.nu for p, w in pairs))
+    return points[0].combine(points, weights)

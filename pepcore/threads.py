@@ -5,7 +5,7 @@ own pools wait for each other: on two cores two threads took three to six times 
 parallel processes instead. `exact` is left alone, since its large factorisations do gain from more threads.
 """
 
-from functools import wraps
+from contextlib import ContextDecorator
 from threading import Lock
 
 import numpy as np
@@ -13,7 +13,7 @@ import scipy.linalg  # noqa: F401 - loads the BLAS libraries, which the controll
 from threadpoolctl import OpenBLASController, ThreadpoolController
 
 
-class _OneBlasThread:
+class _OneBlasThread(ContextDecorator):
     """Decorator and context: BLAS has one thread from the first of overlapping calls to the end of the last.
 
     BLAS knows one limit for the whole process. Were every call to restore what it found, the last of two that overlap in
@@ -36,14 +36,6 @@ class _OneBlasThread:
             if not self.calls:
                 self.limit.restore_original_limits()
                 _let_others_set_limits()
-
-    def __call__(self, function):
-        @wraps(function)
-        def limited(*args, **options):
-            with self:
-                return function(*args, **options)
-
-        return limited
 
 
 def _let_others_set_limits():

@@ -102,26 +102,6 @@ def banana(seed=0, N=400, steepness=3.0):
     return Dataset("banana", X, _probit_labels(f, rng), "binary", truth={"f": f, "function": function})
 
 
-def three_classes_2d(seed=0, N=1000, lengthscale=1.0):
-    """Three classes in the plane: y is the index of the largest of three GP draws, without noise.
-
-    Inputs are uniform on [−2.5, 2.5]²; the kernel of the draws, which the paper does not give, has variance one.
-
-    Returns
-    -------
-    Dataset with X (N, 2), y (N,) in {0, 1, 2} and truth f (3, N), kernel
-
-    Source: villacampa2017 section 5.2, figure 3.
-    """
-    N = check_count(N, "N")
-    rng = np.random.default_rng(seed)
-    X = rng.uniform(-2.5, 2.5, (N, 2))
-    kernel = SquaredExponential(1.0, lengthscale)
-    f = _gp_draws(kernel, X, 3, rng)
-    y = f.argmax(0).astype(float)
-    return Dataset("three_classes_2d", X, y, "multiclass", truth={"f": f, "kernel": kernel})
-
-
 def factors(seed=0, N=5, scale=0.3):
     """Thresholds for one number: θ ~ N(0, 1) and factors Φ(yₙ (θ − xₙ)/scale), a product in one dimension to project.
 
@@ -138,68 +118,7 @@ def factors(seed=0, N=5, scale=0.3):
     return Dataset("factors", x[:, None], y, "binary", truth={"theta": theta, "scale": scale})
 
 
-def twonorm(seed=0, N=7400, D=20):
-    """Two unit normals with means ±(a, ..., a), a = 2/√D; the best error is Φ(−2) = 2.3 %.
-
-    Returns
-    -------
-    Dataset with X (N, D), y (N,) in {−1, +1} and truth f (N,), the log odds of +1
-
-    Source: Breiman 1996, Bias, variance and arcing classifiers.
-    """
-    N, D = check_count(N, "N"), check_count(D, "D")
-    rng = np.random.default_rng(seed)
-    y = rng.choice([-1.0, 1.0], N)
-    a = 2 / np.sqrt(D)
-    X = a * y[:, None] + rng.normal(size=(N, D))
-    return Dataset("twonorm", X, y, "binary", truth={"f": 2 * a * X.sum(1)})
-
-
-def ringnorm(seed=0, N=7400, D=20):
-    """A wide normal around a narrow one: N(0, 4I) labelled −1, N((a, ..., a), I) labelled +1, a = 2/√D.
-
-    The best error is 1.3 %. The labels are those of the stored draw, `load("ringnorm")`, before standardisation.
-
-    Returns
-    -------
-    Dataset with X (N, D), y (N,) in {−1, +1} and truth f (N,), the log odds of +1
-
-    Source: Breiman 1996, Bias, variance and arcing classifiers.
-    """
-    N, D = check_count(N, "N"), check_count(D, "D")
-    rng = np.random.default_rng(seed)
-    y = rng.choice([-1.0, 1.0], N)
-    a = 2 / np.sqrt(D)
-    Z = rng.normal(size=(N, D))
-    X = np.where(y[:, None] > 0, a + Z, 2 * Z)
-    f = D * np.log(2) + (X**2).sum(1) / 8 - ((X - a) ** 2).sum(1) / 2
-    return Dataset("ringnorm", X, y, "binary", truth={"f": f})
-
-
-def waveform(seed=0, N=1000):
-    """Three classes of noisy waves in 21 points: each row mixes two of three triangles at a random ratio.
-
-    With h₁(i) = ``max(6 − |i − 11|, 0)``, h₂(i) = h₁(i − 4) and h₃(i) = h₁(i + 4), a row is u h + (1 − u) h' plus unit
-    noise, u uniform, and the pair (h, h') is (h₂, h₃), (h₁, h₃) or (h₁, h₂), as in the stored draw `load("waveform")`.
-
-    Returns
-    -------
-    Dataset with X (N, 21), y (N,) in {0, 1, 2} and truth f (N, 21), the rows without noise
-
-    Source: Breiman et al. 1984, Classification and Regression Trees; villacampa2017 section 5.1 draws 1000 rows.
-    """
-    N = check_count(N, "N")
-    rng = np.random.default_rng(seed)
-    position = np.arange(1, 22)
-    waves = np.array([np.maximum(6 - np.abs(position - centre), 0) for centre in (11, 15, 7)])
-    y = rng.integers(3, size=N)
-    first, second = np.array([1, 0, 0])[y], np.array([2, 2, 1])[y]
-    u = rng.uniform(size=(N, 1))
-    f = u * waves[first] + (1 - u) * waves[second]
-    return Dataset("waveform", f + rng.normal(size=(N, 21)), y.astype(float), "multiclass", truth={"f": f})
-
-
-def stream(seed=0, rows=5_000_000, block=10_000, D=8, noise=0.1, lengthscale=2.0, features=128):
+def stream(seed=0, *, rows=5_000_000, block=10_000, D=8, noise=0.1, lengthscale=2.0, features=128):
     """Regression data too many to hold: an iterator of blocks of one and the same random function.
 
     The function is a sum of `features` random cosines, close to a draw of a GP with a squared exponential kernel of

@@ -138,25 +138,6 @@ def standardise(train, test):
     return (train - mean) / scale, (test - mean) / scale
 
 
-def one_hot(dataset):
-    """The inputs with every column of words replaced by one 0/1 column per category, in place.
-
-    Parameters
-    ----------
-    dataset : Dataset, for example `load("adult")`
-
-    Returns
-    -------
-    X : (N, D') with D' >= D
-    """
-    text = dataset.info.text if dataset.info else {}
-    columns = [
-        (column[:, None] == np.arange(len(text[j]))).astype(float) if j in text else column[:, None]
-        for j, column in enumerate(dataset.X.T)
-    ]
-    return np.hstack(columns)
-
-
 # --- where the values come from ---------------------------------------------------------------------------------------
 
 

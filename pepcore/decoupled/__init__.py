@@ -4,8 +4,8 @@ M points beta carry the covariance, as the pseudo-points of a coupled sparse pro
 mean alone. A step on a batch of B rows costs O(B M² + B G + G M + M³): gamma never enters cubed, so it can be large.
 """
 
-from pepcore.decoupled.inference import DecoupledFit, DecoupledPosterior, infer
-from pepcore.decoupled.learning import DivergenceError
+from pepcore.decoupled.inference import infer
+from pepcore.decoupled.learning import DecoupledFit, DecoupledPosterior, DivergenceError
 
 __all__ = [
     "DecoupledFit",

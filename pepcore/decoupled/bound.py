@@ -81,7 +81,7 @@ def _variance(process, A, h):
     return h + np.einsum("mb,mb->b", white, white)
 
 
-def data_terms(bases, processes, X, y, likelihood, weight=1.0, stored=None, hyper=False):
+def data_terms(bases, processes, X, y, likelihood, *, weight=1.0, stored=None, hyper=False):
     """One pass over rows X (N, D), y (N,), for C latent functions that share the bases.
 
     Parameters
@@ -192,7 +192,7 @@ def _kl_divergence(process, projected, product):
     return float(0.5 * (square + (process.root**2).sum() - process.log_determinant - len(w)))
 
 
-def bound(bases, parameters, X, y, likelihood, weight=1.0, columns=None, stored=None, hyper=False, roots=True):
+def bound(bases, parameters, X, y, likelihood, *, weight=1.0, columns=None, stored=None, hyper=False, roots=True):
     """The ELBO of rows X (N, D), y (N,), each counted `weight` times, and its gradient.
 
     Parameters
@@ -214,7 +214,7 @@ def bound(bases, parameters, X, y, likelihood, weight=1.0, columns=None, stored=
     """
     outputs = parameters if isinstance(parameters, tuple) else (parameters,)
     processes = tuple(output.process(bases) for output in outputs)
-    value, terms, shared = data_terms(bases, processes, X, y, likelihood, weight, stored, hyper)
+    value, terms, shared = data_terms(bases, processes, X, y, likelihood, weight=weight, stored=stored, hyper=hyper)
     gradient = _HyperTotal(bases, columns, shared) if hyper else None
     K_columns = gradient.K_columns if hyper else None
     fields = []

@@ -1,22 +1,16 @@
 """The iteration: natural gradients for q, Adam for the rest."""
 
-from dataclasses import dataclass
-from functools import partial
-from typing import NamedTuple
-
 import numpy as np
 
-from pepcore.decoupled.bases import Bases, Process
-from pepcore.decoupled.bound import bound, located, marginals
-from pepcore.decoupled.learning import Learner, check_end
+from pepcore.decoupled.bases import Bases
+from pepcore.decoupled.learning import Learner
 from pepcore.decoupled.natural import ramp
 from pepcore.decoupled.parametrisations import PARAMETRISATIONS
-from pepcore.kernels.checks import check_plain
+from pepcore.kernels.base import check_plain
 from pepcore.likelihoods import Gaussian
-from pepcore.likelihoods.checks import check_likelihood
-from pepcore.posterior import Posteriors
-from pepcore.results import Fit
+from pepcore.likelihoods.base import check_likelihood
 from pepcore.threads import one_blas_thread
+from pepcore.training.loop import run
 from pepcore.validation import (
     as_real,
     check_count,
@@ -31,59 +25,6 @@ from pepcore.validation import (
 
 LEARNABLE = ("kernel", "beta", "gamma", "likelihood")
 GAMMA_RULES = ("adam", "diagonal", "exact")
-
-class DecoupledPosterior(NamedTuple):
-    """q(f) of a decoupled basis.
-
-    Attributes
-    ----------
-    bases : Bases
-    process : Process, mean(x) = a(x)ᵀw + k_γ(x)ᵀg and covariance k − aᵀa' + aᵀV a'
-    """
-
-    bases: Bases
-    process: Process
-
-    @one_blas_thread
-    def predict(self, Xs):
-        """Mean (S,) and variance (S,) of the latent f at Xs (S, D)."""
-        return marginals(self.bases, self.process, self._check(Xs))
-
-    def predict_full(self, Xs):
-        """Mean (S,) and covariance (S, S) of the latent f at Xs (S, D)."""
-        Xs = self._check(Xs)
-        A, _, K_gamma = located(self.bases, Xs)
-        mean = self.process.w @ A + self.process.g @ K_gamma
-        return mean, self.bases.kernel(Xs) + A.T @ (self.process.V @ A - A)
-
-    def __repr__(self):
-        M, G = len(self.bases.beta), len(self.bases.gamma)
-        return f"DecoupledPosterior(M={M}, G={G}, {self.bases.kernel!r})"
-
-    def _check(self, Xs):
-        return check_inputs(Xs, "Xs", columns=self.bases.beta.shape[1])
-
-
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class DecoupledFit(Fit):
-    """A `Fit` by a number of steps, which is no test of convergence: `converged` is False.
-
-    Attributes
-    ----------
-    log_evidence : float, the variational lower bound on all data, in nats
-    gradient : dict, the fields of `parameters`, the kernel's keys, "beta" (M, D), "gamma" (G, D) and the likelihood's own;
-        each with the others held still
-    posterior : DecoupledPosterior; `Posteriors` of them for several latent functions
-    parameters : in the parametrisation of the basis, see `decoupled.parametrisations`; a tuple of them for several classes
-    history : list of dict, one for each step: "step" and "log_evidence", the bound as estimated before it
-    """
-
-    bases: Bases
-    parameters: object
-
-    @property
-    def jitter(self):
-        return self.bases.basis.jitter
 
 
 @one_blas_thread
@@ -174,30 +115,17 @@ def infer(
     kind, bases = PARAMETRISATIONS[basis], Bases.build(kernel, beta, gamma, jitter)
     parameters = _start(kind, bases, getattr(likelihood, "classes", None), start)
     learner = Learner(bases, parameters, X, y, likelihood, natural, gamma_rule, optimise, rate, jitter)
-    rng, message = np.random.default_rng(seed), f"{steps} steps"
-    try:
-        for number in range(steps):
-            rows = rng.choice(len(X), batch, replace=False) if batch < len(X) else None
-            chosen = rng.choice(len(gamma), columns, replace=False) if columns and columns < len(gamma) else None
-            length = step if isinstance(likelihood, Gaussian) else min(step, ramp(number, step))
-            learner.advance(rows, chosen, length)
-            learner.history[-1].show(callback, partial(_fit, learner, X, y, f"after {number + 1} steps"))
-    except KeyboardInterrupt:
-        message = "interrupted; what was learnt so far is kept"
-    fit = _fit(learner, X, y, message)
-    check_end(fit.trace().tolist(), fit.log_evidence, len(X))
-    return fit
+    every = _steps(len(X), len(gamma), batch, columns, np.random.default_rng(seed))
+    lengths = (step if isinstance(likelihood, Gaussian) else min(step, ramp(number, step)) for number in range(steps))
+    # a step too long is told, not taken back
+    return run(learner, zip(lengths, every), f"{steps} steps", callback, mended=())
 
 
-def _fit(learner, X, y, message):
-    bases, likelihood = learner.bases, learner.likelihood
-    last = bound(bases, learner.parameters, X, y, likelihood, hyper=True)
-    processes = last.process if learner.several else (last.process,)
-    parts = tuple(DecoupledPosterior(bases, process) for process in processes)
-    posterior = Posteriors(parts) if learner.several else parts[0]
-    found = last.value, posterior, likelihood, 0.0, None, partial(dict, last.gradient)
-    ending = {"converged": False, "message": message, "sweeps": len(learner.history), "history": list(learner.history)}
-    return DecoupledFit(*found, **ending, bases=bases, parameters=learner.parameters)
+def _steps(size, points, batch, columns, rng):
+    """For every step rows of the data and columns of K_γ, drawn at random; None for all of them."""
+    while True:
+        rows = rng.choice(size, batch, replace=False) if batch < size else None
+        yield rows, rng.choice(points, columns, replace=False) if columns and columns < points else None
 
 
 def _check_gamma(gamma, basis, columns):

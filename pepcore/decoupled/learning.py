@@ -1,18 +1,24 @@
 """One step after the other: natural gradients for the coupled part of q, Adam for what else is learnt."""
 
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
-from pepcore.decoupled.bases import Bases
-from pepcore.decoupled.bound import StoredRows, bound
+from pepcore.decoupled.bases import Bases, Process
+from pepcore.decoupled.bound import StoredRows, bound, located, marginals
 from pepcore.decoupled.natural import coupled_step, diagonal_direction, exact_direction
 from pepcore.gaussian import NotPositiveDefiniteError
-from pepcore.results import Record
-from pepcore.training.adam import Adam
+from pepcore.posterior import Posteriors
+from pepcore.results import Fit
+from pepcore.sweeps import halving
+from pepcore.threads import one_blas_thread
+from pepcore.training import loop
 from pepcore.training.coordinates import Coordinates
 from pepcore.training.minibatch import STREAM_ELEMENTS
 from pepcore.training.starts import spread_of
+from pepcore.validation import check_inputs
 
 SHORTEST = 2.0**-20  # of the natural step asked for; a shorter one would only hide that q has become improper
 # times the size of the first bound, plus a nat a datum; first steps of Adam that are too long fall by thousands and return
@@ -33,51 +39,116 @@ class DivergenceError(ArithmeticError):
         self.history = np.array(history)
 
 
-class Learner:
+class DecoupledPosterior(NamedTuple):
+    """q(f) of a decoupled basis.
+
+    Attributes
+    ----------
+    bases : Bases
+    process : Process, mean(x) = a(x)ᵀw + k_γ(x)ᵀg and covariance k − aᵀa' + aᵀV a'
+    """
+
+    bases: Bases
+    process: Process
+
+    @one_blas_thread
+    def predict(self, Xs):
+        """Mean (S,) and variance (S,) of the latent f at Xs (S, D)."""
+        return marginals(self.bases, self.process, self._check(Xs))
+
+    def predict_full(self, Xs):
+        """Mean (S,) and covariance (S, S) of the latent f at Xs (S, D)."""
+        Xs = self._check(Xs)
+        A, _, K_gamma = located(self.bases, Xs)
+        mean = self.process.w @ A + self.process.g @ K_gamma
+        return mean, self.bases.kernel(Xs) + A.T @ (self.process.V @ A - A)
+
+    def __repr__(self):
+        M, G = len(self.bases.beta), len(self.bases.gamma)
+        return f"DecoupledPosterior(M={M}, G={G}, {self.bases.kernel!r})"
+
+    def _check(self, Xs):
+        return check_inputs(Xs, "Xs", columns=self.bases.beta.shape[1])
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class DecoupledFit(Fit):
+    """A `Fit` by a number of steps, which is no test of convergence: `converged` is False.
+
+    Attributes
+    ----------
+    log_evidence : float, the variational lower bound on all data, in nats
+    gradient : dict, the fields of `parameters`, the kernel's keys, "beta" (M, D), "gamma" (G, D) and the likelihood's own;
+        each with the others held still
+    posterior : DecoupledPosterior; `Posteriors` of them for several latent functions
+    parameters : in the parametrisation of the basis, see `decoupled.parametrisations`; a tuple of them for several classes
+    history : list of dict, one for each step: "step" and "log_evidence", the bound as estimated before it
+    """
+
+    bases: Bases
+    parameters: object
+
+    @property
+    def jitter(self):
+        return self.bases.basis.jitter
+
+
+class Learner(loop.Learner):
     """q, hyper-parameters and points while they are learnt."""
 
     def __init__(self, bases, parameters, X, y, likelihood, natural, gamma_rule, optimise, rate, jitter):
         self.bases, self.parameters, self.X, self.y, self.likelihood = bases, parameters, X, y, likelihood
-        self.natural, self.gamma_rule, self.jitter = natural, gamma_rule, jitter
-        self.learn = tuple(name for name in ("kernel", "likelihood") if name in optimise)
-        self.moves = {name: name in optimise for name in ("beta", "gamma")}
+        self.natural, self.gamma_rule, self.jitter, self.hyper = natural, gamma_rule, jitter, bool(optimise)
         small = len(X) * len(bases.points) <= STREAM_ELEMENTS
-        self.hyper = bool(optimise)
         self.stored = StoredRows(bases, X) if small and not self.hyper else None
-        self.spread, self.rate, self.adam, self.history = spread_of(X), rate, None, []
+        by_adam = ["a_gamma"] if gamma_rule == "adam" and len(bases.gamma) else []
+        self.fields = fields = by_adam if natural else list(vars(self.outputs[0]))
+        q = tuple(tuple(vars(output)[name] for name in fields) for output in self.outputs)
+        values = {"q": q, "kernel": bases.kernel, "likelihood": likelihood, "gamma": bases.gamma, "beta": bases.beta}
+        learnt = [name for name in optimise if name != "likelihood" or likelihood.parameters]
+        super().__init__(values, Coordinates((*learnt, "q") if fields else tuple(learnt), spread_of(X)), rate)
 
-    def advance(self, rows, columns, length):
-        """One step; the bound before it, as estimated, goes into `history`."""
-        X, y = (self.X, self.y) if rows is None else (self.X[rows], self.y[rows])
-        stored, weight = self._stored(rows), len(self.X) / len(X)
-        with np.errstate(over="ignore", invalid="ignore"):
-            how = {
-                "weight": weight,
-                "columns": columns,
-                "stored": stored,
-                "hyper": self.hyper,
-                "roots": not self.natural,
-            }
-            now = bound(self.bases, self.parameters, X, y, self.likelihood, **how)
-        if not np.isfinite(now.value):
-            message = f"the bound has become {now.value} after {len(self.history)} steps: {TOO_LONG}"
-            raise DivergenceError(message, [record["log_evidence"] for record in self.history])
+    def step(self, item):
+        """One step; the bound before it, as estimated, is what its record says."""
+        length, (rows, columns) = item
+        now = self._bound(rows, columns)
         gradients, moved = [now.gradient], [{}]
         if self.several:
             own = [name for name in vars(self.parameters[0]) if name in now.gradient]
             gradients = [{name: now.gradient[name][c] for name in own} for c in range(len(now.data))]
             moved = [{} for _ in gradients]
-        by_adam = [dict(vars(output)) for output in self.outputs]
         if self.natural:
             every = zip(self.outputs, *now.outputs, gradients, strict=True)
             moved = [self._natural(*output, length) for output in every]
-            gamma_too = self.gamma_rule == "adam" and len(self.bases.gamma) > 0
-            by_adam = [{"a_gamma": output.a_gamma} if gamma_too else {} for output in self.outputs]
-        kinds = [type(output) for output in self.outputs]
-        after = self._adam(by_adam, gradients, now.gradient)
-        outputs = tuple(kind(**(one | other)) for kind, one, other in zip(kinds, moved, after, strict=True))
+        if self.climber is not None:
+            self.climb(now.gradient | {"q": [[part[name] for name in self.fields] for part in gradients]})
+        climbed = [dict(zip(self.fields, part, strict=True)) for part in self.values["q"]]
+        kind = type(self.outputs[0])
+        outputs = tuple(kind(**(one | other)) for one, other in zip(moved, climbed, strict=True))
         self.parameters = outputs if self.several else outputs[0]
-        self.history.append(Record(step=len(self.history) + 1, log_evidence=now.value))
+        if self.hyper:
+            values, self.likelihood = self.values, self.values["likelihood"]
+            self.bases = Bases.build(values["kernel"], values["beta"], values["gamma"], self.jitter)
+        return {"log_evidence": now.value}
+
+    def result(self):
+        """The DecoupledFit of this moment."""
+        return self._fit(f"after {len(self.history)} steps")
+
+    def finish(self, message):
+        """The DecoupledFit of the end; DivergenceError if this lies far below the beginning."""
+        fit = self._fit(message)
+        check_end(fit.trace().tolist(), fit.log_evidence, len(self.X))
+        return fit
+
+    def _fit(self, message):
+        last = bound(self.bases, self.parameters, self.X, self.y, self.likelihood, hyper=True)
+        processes = last.process if self.several else (last.process,)
+        parts = tuple(DecoupledPosterior(self.bases, process) for process in processes)
+        posterior = Posteriors(parts) if self.several else parts[0]
+        found = last.value, posterior, self.likelihood, 0.0, None, partial(dict, last.gradient)
+        ending = {"converged": False, "message": message, "sweeps": len(self.history), "history": list(self.history)}
+        return DecoupledFit(*found, **ending, bases=self.bases, parameters=self.parameters)
 
     @property
     def several(self):
@@ -89,52 +160,33 @@ class Learner:
         """The parameters of every latent function, a tuple."""
         return self.parameters if self.several else (self.parameters,)
 
-    def _stored(self, rows):
-        if self.stored is None or rows is None:
-            return self.stored
-        return lambda block: self.stored(rows[block])
+    def _bound(self, rows, columns):
+        """The bound as rows and columns estimate it; DivergenceError if it is no number."""
+        X, y, stored = self.X, self.y, self.stored
+        if rows is not None:
+            X, y = X[rows], y[rows]
+            stored = stored and (lambda block: self.stored(rows[block]))
+        how = {"columns": columns, "stored": stored, "hyper": self.hyper, "roots": not self.natural}
+        with np.errstate(over="ignore", invalid="ignore"):
+            now = bound(self.bases, self.parameters, X, y, self.likelihood, weight=len(self.X) / len(X), **how)
+        if not np.isfinite(now.value):
+            message = f"the bound has become {now.value} after {len(self.history)} steps: {TOO_LONG}"
+            raise DivergenceError(message, [record["log_evidence"] for record in self.history])
+        return now
 
     def _natural(self, output, process, data, gradient, length):
         """The fields of the parameters after a natural step, the coupled part given a_γ, halved until q is proper."""
-        kind, tried = type(output), length
-        while True:
-            try:
-                after = coupled_step(self.bases, process, data, tried)
-                break
-            except NotPositiveDefiniteError:
-                tried *= 0.5
-                if tried < SHORTEST * length:
-                    raise
-        moved = dict(vars(kind.from_process(self.bases, after)))
+        shortest = SHORTEST * length
+        after, _ = halving(partial(coupled_step, self.bases, process, data), length, shortest)
+        if after is None:
+            raise NotPositiveDefiniteError(
+                f"even a natural step of length {shortest:.2g} leaves no proper q; take a likelihood that is log-concave, or a "
+                "smaller rate."
+            )
+        moved = dict(vars(type(output).from_process(self.bases, after)))
         if self.gamma_rule != "adam" and len(self.bases.gamma):
             direction = {"diagonal": diagonal_direction, "exact": exact_direction}[self.gamma_rule]
             moved["a_gamma"] = moved["a_gamma"] + length * direction(self.bases, gradient["a_gamma"])
-        return moved
-
-    def _adam(self, by_adam, gradients, shared):
-        """The fields in the dicts `by_adam` after a step of Adam; kernel, points and likelihood move in the same step."""
-        fields = [(c, name, value) for c, part in enumerate(by_adam) for name, value in part.items()]
-        parts = [packed(value) for _, _, value in fields]
-        slopes = [packed(gradients[c][name]) for c, name, _ in fields]
-        coordinates = Coordinates((*self.learn, "Z"), self.spread) if self.hyper else None
-        if self.hyper:
-            values = {"kernel": self.bases.kernel, "likelihood": self.likelihood, "Z": self.bases.points}
-            held = np.vstack([self.moves[name] * shared[name] for name in ("gamma", "beta")])
-            parts.append(coordinates.pack(values))
-            slopes.append(coordinates.pack_gradient(values, shared | {"Z": held}))
-        moved = [{} for _ in by_adam]
-        if not parts:
-            return moved
-        if self.adam is None:
-            self.adam = Adam(np.concatenate(parts), self.rate)
-        point = self.adam.ascend(np.concatenate(slopes))
-        for c, name, value in fields:
-            size = len(packed(value))
-            moved[c][name], point = unpacked(point[:size], value), point[size:]
-        if self.hyper:
-            values, G = coordinates.unpack(point, values), len(self.bases.gamma)
-            self.likelihood = values["likelihood"]
-            self.bases = Bases.build(values["kernel"], values["Z"][G:], values["Z"][:G], self.jitter)
         return moved
 
 
@@ -157,22 +209,3 @@ def check_end(history, value, size):
             f"end: {TOO_LONG}",
             history,
         )
-
-
-def packed(value):
-    """A vector, or the lower triangle of a matrix as one."""
-    return value if value.ndim == 1 else value[_lower_triangle(len(value))]
-
-
-def unpacked(numbers, like):
-    """What `packed` made `numbers` of, shaped as `like`."""
-    if like.ndim == 1:
-        return numbers.copy()
-    matrix = np.zeros(like.shape)
-    matrix[_lower_triangle(len(matrix))] = numbers
-    return np.asfortranarray(matrix)
-
-
-@lru_cache(maxsize=4)
-def _lower_triangle(size):
-    return np.tri(size, dtype=bool)

@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pepcore.kernels.base import Kernel, shared
-from pepcore.kernels.checks import check_kernel, check_points
+from pepcore.kernels.base import Kernel, check_kernel, check_points, shared
 from pepcore.kernels.stationary import SquaredExponential
 from pepcore.validation import as_real
 
@@ -88,6 +87,14 @@ class _Blur(Kernel):
 
     blurred: Blurred
     times: int
+
+    @property
+    def parameters(self):
+        """Those of the blurred kernel, in which the derivatives are."""
+        return self.blurred.parameters
+
+    def _key(self):
+        return self.blurred, self.times
 
     def __call__(self, X, X2=None):
         X, X2 = check_points(X, X2)

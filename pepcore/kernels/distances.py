@@ -44,7 +44,7 @@ def _by_product(left, right, scale):
     return t
 
 
-def weighted_squares(weight, left, right, rows, columns, mixed, mixed2):
+def weighted_squares(weight, left, right, *, rows, columns, mixed, mixed2):
     """Σ_ij w_ij (l_id − r_jd)² for each dimension, (D,), without an (N, N2, D) array.
 
     Parameters

@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pepcore.kernels.base import Kernel, shared
-from pepcore.kernels.checks import check_points
+from pepcore.kernels.base import Kernel, check_points, shared
 from pepcore.kernels.distances import squared_distances, weighted_squares
 from pepcore.kernels.sums import Sum
 from pepcore.validation import as_real
@@ -92,7 +91,8 @@ class _StationaryVjp(NamedTuple):
         rows, columns = weight.sum(axis=1), weight.sum(axis=0)
         mixed = weight @ right if first or not second else None
         mixed2 = weight.T @ left if second else None
-        stretch = weighted_squares(weight, left, right, rows, columns, mixed, mixed2)
+        sums = {"rows": rows, "columns": columns, "mixed": mixed, "mixed2": mixed2}
+        stretch = weighted_squares(weight, left, right, **sums)
         dlengthscales = -2 * factor * stretch / kernel.lengthscales
         gradient = {
             "variance": float((rows.sum() if slope is K else np.einsum("nm,nm->", dK, K)) / kernel.variance),

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from pepcore.kernels.base import Kernel
-from pepcore.kernels.checks import check_kernel
+from pepcore.kernels.base import Kernel, check_kernel
 
 
 @dataclass(frozen=True, eq=False, repr=False)

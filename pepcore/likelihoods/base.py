@@ -1,10 +1,10 @@
-"""What inference asks of a likelihood."""
+"""What inference asks of a likelihood; whatever has `log_moment` is one."""
 
 from dataclasses import replace
 from typing import Protocol
 
 from pepcore.likelihoods.quadrature import quadrature_expectation, quadrature_log_moment
-from pepcore.validation import as_real, check_finite
+from pepcore.validation import as_real, check_finite, check_part
 
 
 class Likelihood(Protocol):
@@ -81,3 +81,9 @@ class Likelihood(Protocol):
     def log_predictive(self, y, mean, variance):
         """log E[p(y|f)] (N,), the log-probability (density) of y where f ~ N(mean, variance)."""
         return self.log_moment(y, mean, variance, 1.0)[0]
+
+
+def check_likelihood(likelihood):
+    """The likelihood itself; ValueError for anything without `log_moment`, and for a class in place of its instance."""
+    expected = "a likelihood, an object with the method log_moment"
+    return check_part(likelihood, hasattr(likelihood, "log_moment"), "likelihood", expected, "Probit() or Gaussian(0.1)")

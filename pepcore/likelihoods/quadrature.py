@@ -31,7 +31,7 @@ CHUNK = 2**14  # elements per array, so that the dozen of them stay in the secon
 GENTLE = ((0.08, 10), (0.16, 14), (0.24, 20), (0.32, 28))  # where p^α tilts weakly: up to this roughness so many nodes
 
 
-def quadrature_log_moment(derivatives, y, mean, variance, alpha, centre=0.0, scale=2.5, log_concave=True, growth=0.0):
+def quadrature_log_moment(derivatives, y, mean, variance, alpha, *, centre=0.0, scale=2.5, log_concave=True, growth=0.0):
     """l = (1/alpha) log E[p(y|f)^alpha] under f ~ N(mean, variance), and its two derivatives in the mean.
 
     With the tilted distribution t(f) ∝ N(f; mean, variance) p(y|f)^α and g = ∂ log p/∂f,
@@ -66,7 +66,7 @@ def quadrature_log_moment(derivatives, y, mean, variance, alpha, centre=0.0, sca
 
 
 def quadrature_expectation(
-    function, derivatives, y, mean, variance, alpha, centre=0.0, scale=2.5, log_concave=True, growth=0.0
+    function, derivatives, y, mean, variance, alpha, *, centre=0.0, scale=2.5, log_concave=True, growth=0.0
 ):
     """E_t[function(y, f)] (N,) under the tilted distribution t of `quadrature_log_moment`, with its parameters.
 

@@ -4,8 +4,8 @@ The robust-max factors are not log-concave, so that natural-gradient sweeps may 
 triangular R_c with V_c = R_c R_cᵀ are free, and an optimiser moves them along with everything else, as the paper does.
 """
 
-from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,48 +14,21 @@ from pepcore.multiclass.factors import Joint
 from pepcore.multiclass.inference import MulticlassFit
 from pepcore.multiclass.likelihood import RobustMax
 from pepcore.multiclass.maps import ClassMaps
-from pepcore.multiclass.steps import Parameters
 from pepcore.posterior import Posterior, Posteriors
-from pepcore.results import Record
 
 
-@dataclass(frozen=True, eq=False)
-class BoundParameters(Parameters):
-    """`Parameters`, followed by m and R of every class: values["q"] is a tuple of pairs (m (M,), R (M, M))."""
+class Evaluation(NamedTuple):
+    """What a step of learning wants to know."""
 
-    def pack(self, values):
-        """The vector of `values`."""
-        parts = [part for m, R in values["q"] for part in (m, R[np.tril_indices_from(R)])]
-        return np.concatenate([super().pack(values), *parts])
-
-    def unpack(self, point, values):
-        """A dict like `values` with what the vector says."""
-        position = len(super().pack(values))
-        new, q = super().unpack(point[:position], values), []
-        for m, R in values["q"]:
-            M, lower = len(m), np.tril_indices_from(R)
-            new_R = np.zeros_like(R)
-            new_R[lower] = point[position + M : position + M + len(lower[0])]
-            q.append((point[position : position + M].copy(), new_R))
-            position += M + len(lower[0])
-        return new | {"q": tuple(q)}
-
-    def pack_gradient(self, values, gradient):
-        """The gradient in the vector's coordinates."""
-        parts = [part for dm, dR in gradient["q"] for part in (dm, dR[np.tril_indices_from(dR)])]
-        return np.concatenate([super().pack_gradient(values, gradient), *parts])
-
-    def bounds(self, values):
-        """(low, high) for each coordinate, None where there is no bound."""
-        own = super().bounds(values)
-        return own + [(None, None)] * (len(self.pack(values)) - len(own))
+    log_evidence: float
+    gradient: dict
 
 
 class Bound:
     """Σ E_q[log p] − Σ_c KL(q_c ‖ N(0, I)) and its gradient; source: villacampa2017 eq. (15)."""
 
     def __init__(self, X, y, C, epsilon, jitter):
-        self.X, self.C, self.epsilon, self.jitter, self.history = X, C, epsilon, jitter, []
+        self.X, self.C, self.epsilon, self.jitter = X, C, epsilon, jitter
         self.factors = Joint(y, C, epsilon)
 
     def start(self, values):
@@ -64,7 +37,7 @@ class Bound:
         return values | {"q": tuple((np.zeros(M), np.eye(M)) for M in sizes)}
 
     def __call__(self, values):
-        """The bound in nats and a dict with its gradient in "kernels", "Z", "noise" and "q"."""
+        """The bound in nats, and a dict with its gradient in "kernels", "Z", "noise" and "q"."""
         maps = ClassMaps.build(values["kernels"], values["Z"], self.C, self.X, self.jitter)
         white = [R.T @ maps.of(c).A for c, (_, R) in enumerate(values["q"])]
         mean = np.stack([m @ maps.of(c).A for c, (m, _) in enumerate(values["q"])])
@@ -82,13 +55,11 @@ class Bound:
             dA = np.outer(m, found.d1[c, rows]) + R @ white[c][:, rows] * found.d2[c, rows]
             return np.asfortranarray(dA), 0.5 * found.d2[c, rows]
 
-        self.history.append(Record(evaluation=len(self.history) + 1, log_evidence=float(bound)))
-        return float(bound), maps.pull_back(derivatives) | {"noise": found.dnoise.sum(axis=1), "q": dq}
+        return Evaluation(float(bound), maps.pull_back(derivatives) | {"noise": found.dnoise.sum(axis=1), "q": dq})
 
-    def finish(self, values, options):
+    def finish(self, values):
         """MulticlassFit of the posterior as it stands; without sites, and not polished further."""
         bound, gradient = self(values)
-        self.history.pop()
         maps = ClassMaps.build(values["kernels"], values["Z"], self.C, self.X, self.jitter)
         posteriors = []
         for c, (m, R) in enumerate(values["q"]):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pepcore.kernels.checks import check_kernel
+from pepcore.kernels.base import check_kernel
 from pepcore.multiclass.sites_tied import TiedSites
 from pepcore.validation import as_real, check_all_positive, check_alpha, check_count, check_finite, check_inputs
 

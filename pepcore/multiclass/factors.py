@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pepcore.gaussian import log1p_ratio
+from pepcore.gaussian import Array, log1p_ratio
 from pepcore.likelihoods import Probit
 from pepcore.multiclass.quadrature import log_largest, rivals_of
 
@@ -115,3 +115,8 @@ class Joint:
             l, weight = np.log(wrong) + gain * log1p_ratio(alpha * gain), gain / (1 + alpha * gain)
         d1 = weight * slope
         return Tilted(l, d1, weight * bend - alpha * d1**2, 0.5 * weight * bend)
+
+
+def factors_of(approximation: str, y: Array, C: int, epsilon: float) -> Pairwise | Joint:
+    """The factors of an approximation, for labels y (N,)."""
+    return Joint(y, C, epsilon) if approximation in ("gfitc", "vi") else Pairwise(y, C)

@@ -7,15 +7,14 @@ import numpy as np
 
 from pepcore.multiclass import sites_each, sites_tied
 from pepcore.multiclass.checks import check_epsilon, check_labels, check_model, check_power, check_tied_sites
-from pepcore.multiclass.factors import Joint, Pairwise
+from pepcore.multiclass.factors import factors_of
 from pepcore.multiclass.likelihood import RobustMax
 from pepcore.multiclass.maps import ClassMaps
-from pepcore.multiclass.mixing import Mixing
 from pepcore.multiclass.sites_tied import TiedSites
 from pepcore.posterior import Posterior, Posteriors
 from pepcore.results import Fit
 from pepcore.sites import Sites, check_sites
-from pepcore.sweeps import run_sweeps
+from pepcore.sweeps import Mixing, run_sweeps
 from pepcore.threads import one_blas_thread
 from pepcore.validation import check_inputs, check_jitter, check_targets, refuse_mask
 
@@ -115,7 +114,7 @@ def infer(
     if groups is not None and approximation != "sep":
         raise ValueError(f'groups are for approximation = "sep"; got them with {approximation!r}')
     maps = ClassMaps.build(kernels, Z, C, X, jitter, stream)
-    factors = Joint(y, C, epsilon) if approximation in ("gfitc", "vi") else Pairwise(y, C)
+    factors = factors_of(approximation, y, C, epsilon)
     if approximation == "sep":
         masks = group_masks(groups, factors)
         evaluate = partial(sites_tied.evaluate, maps, factors, noise, alpha, masks)

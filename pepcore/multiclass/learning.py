@@ -3,21 +3,22 @@
 from functools import partial
 
 import numpy as np
-from scipy.linalg import LinAlgError
 
 from pepcore.kernels import SquaredExponential
 from pepcore.multiclass import sites_each, sites_tied
-from pepcore.multiclass.bound import Bound, BoundParameters
+from pepcore.multiclass.bound import Bound, Evaluation
 from pepcore.multiclass.checks import check_epsilon, check_labels, check_model, check_power
-from pepcore.multiclass.factors import Joint, Pairwise
-from pepcore.multiclass.inference import infer
+from pepcore.multiclass.factors import factors_of
+from pepcore.multiclass.inference import MulticlassFit, infer
 from pepcore.multiclass.maps import ClassMaps
-from pepcore.multiclass.steps import Adaptive, Parameters, climb, lbfgs
-from pepcore.results import Model, Record
-from pepcore.sites import ImproperCavityError, Sites
-from pepcore.sweeps import SMALLEST_STEP
+from pepcore.results import Model
+from pepcore.sites import Sites
+from pepcore.sweeps import halving, infer_from
 from pepcore.threads import one_blas_thread
-from pepcore.training.adam import Adam
+from pepcore.training.adam import Adam, Adaptive
+from pepcore.training.coordinates import Coordinates
+from pepcore.training.loop import Learner, run
+from pepcore.training.search import Search
 from pepcore.training.starts import choose_pseudo_inputs, spread_of
 from pepcore.validation import (
     check_count,
@@ -74,7 +75,7 @@ def fit(
         Let the sites converge before every gradient; or move them once, and take the gradient as if they had converged,
         or that with the sites held still. "joint" is for "vi" only: posterior and parameters are one optimisation, and
         the fit has no sites. Where "outer" stops at max_sweeps before convergence, with a RuntimeWarning, what it has then
-        counts as the evidence: give more sweeps.
+        counts as the evidence: give more sweeps. For "lbfgs" it counts as failed, as in `training.fit`.
     optimiser : "lbfgs" (with "outer" only), "adaptive" or "adam"
         The adaptive step has a rate for each parameter, 2 % larger while the gradient keeps its sign, half when not.
     iterations : int, of the optimiser
@@ -84,9 +85,9 @@ def fit(
     max_sweeps, tolerance : of an outer update, and of the last inference
     seed : int, for the choice of Z
     callback : callable (record) or None
-        Called with the dict that enters the history, after each iteration, or with "lbfgs" after each evaluation that is
-        the best so far. `record.parameters` is a dict "kernels", "Z", "noise" (of "joint" also "q", with mean (M,) and
-        root (M, M) of the covariance of each class's q(v)), and `record.result()` makes the MulticlassFit there.
+        Called with the dict that enters the history, after each iteration, or with "lbfgs" after each evaluation that gave
+        a number. `record.parameters` is a dict "kernels", "Z", "noise" (of "joint" also "q", with mean (M,) and root (M, M)
+        of the covariance of each class's q(v)), and `record.result()` makes the MulticlassFit there.
 
     Returns
     -------
@@ -111,7 +112,7 @@ def fit(
     step = check_step(step)
     iterations, rate = check_count(iterations, "iterations"), check_positive(rate, "rate")
     max_sweeps, tolerance = check_count(max_sweeps, "max_sweeps", least=0), check_positive(tolerance, "tolerance")
-    parameters = Parameters(optimise, spread_of(X))
+    coordinates = Coordinates(optimise, spread_of(X))
     options = {
         "alpha": alpha,
         "approximation": approximation,
@@ -122,102 +123,119 @@ def fit(
         "tolerance": tolerance,
     }
     if update == "joint":
-        parameters, objective = BoundParameters(optimise, spread_of(X)), Bound(X, y, C, epsilon, jitter)
+        coordinates, objective = Coordinates((*optimise, "q"), spread_of(X)), Bound(X, y, C, epsilon, jitter)
         values = objective.start(values)
     elif update == "outer":
-        objective = _Outer(X, y, options)
+        objective = _Outer(X, y, options, keep_unconverged=optimiser != "lbfgs")
     else:
-        objective = _Inner(X, y, C, alpha, approximation, epsilon, update == "inner-exact", step, jitter)
-    result = lambda values: objective.finish(values, options)
+        objective = _Inner(X, y, options, epsilon, update == "inner-exact", step)
     if optimiser == "lbfgs":
-        values, message = lbfgs(objective, parameters, values, iterations, callback, result)
-        before = values
-    else:
-        climber = Adam if optimiser == "adam" else Adaptive
-        values, before, message = climb(
-            objective, parameters, values, climber(parameters.pack(values), rate), iterations, callback, result
-        )
-    try:
-        last = objective.finish(values, options)
-    except LinAlgError as problem:
-        values, message = before, f"{message}; the last step is taken back: {problem}"
-        last = objective.finish(values, options)
+        limits, result = {"maxiter": iterations, "maxfun": 2 * iterations}, lambda values, _: objective.finish(values)
+        search = Search(objective, coordinates, limits, callback=callback, result=result)
+        search.maximise([values])
+        found = search.best_values
+        return model_of(found, objective.finish(found), search.history, search.converged, search.message)
+    climber = Adam if optimiser == "adam" else Adaptive
+    learner = _Climb(objective, values, coordinates, rate, climber)
+    return run(learner, range(iterations), f"{iterations} iterations", callback, count="evaluation")
+
+
+def model_of(values: dict, fit: MulticlassFit, history: list, converged: bool, message: str) -> Model:
+    """Model of the values that were learnt; one kernel or Z for all classes stands as it is, others are lists of C."""
     kernels, Z = (parts[0] if len(parts) == 1 else list(parts) for parts in (values["kernels"], values["Z"]))
     learnt = {"kernels": kernels, "Z": Z, "noise": values["noise"]}
-    return Model(learnt, last, len(objective.history), last.converged, message, objective.history)
+    return Model(learnt, fit, len(history), converged, message, history)
 
 
-def _infer(values, X, y, sites, options):
-    """Inference to convergence, from given sites if they still leave proper cavities."""
-    attempt = partial(infer, values["kernels"], values["Z"], X, y, noise=values["noise"], **options)
-    try:
-        return attempt(sites=sites)
-    except ImproperCavityError:
-        return attempt()
+class _Climb(Learner):
+    """Steps of Adam, or adaptive ones, on an objective."""
+
+    def __init__(self, objective, *settings):
+        super().__init__(*settings)
+        self.objective = objective
+
+    def step(self, _):
+        found = self.objective(self.values)
+        self.climb(found.gradient)
+        return {"log_evidence": found.log_evidence}
+
+    def result(self):
+        return self.objective.finish(self.values)
+
+    def finish(self, message):
+        last = self.result()
+        return model_of(self.values, last, self.history, last.converged, message)
 
 
-class _Outer:
-    """Evidence and gradient after inference from the sites of the evaluation before."""
+class _Objective:
+    """What both kinds of update share: inference to convergence, from the sites as they are now."""
 
     def __init__(self, X, y, options):
-        self.X, self.y, self.options, self.sites, self.history = X, y, options, None, []
+        self.X, self.y, self.options = X, y, options
+
+    def finish(self, values):
+        """MulticlassFit at these values."""
+        attempt = partial(infer, values["kernels"], values["Z"], self.X, self.y, noise=values["noise"], **self.options)
+        return infer_from(lambda sites: attempt(sites=sites), self.sites)
+
+
+class _Outer(_Objective):
+    """Inference from the sites of the evaluation before."""
+
+    def __init__(self, *data, keep_unconverged):
+        super().__init__(*data)
+        self.keep_unconverged, self.sites = keep_unconverged, None
 
     def __call__(self, values):
-        result = self.finish(values, self.options)
-        self.history.append(Record(evaluation=len(self.history) + 1, log_evidence=result.log_evidence))
-        self.sites = result.sites
-        return result.log_evidence, result.gradient
-
-    def finish(self, values, options):
-        return _infer(values, self.X, self.y, self.sites, options)
+        found = self.finish(values)
+        self.sites = found.sites if found.converged or self.keep_unconverged else None
+        return found
 
 
-class _Inner:
+class _Inner(_Objective):
     """One damped sweep, and the gradient from the state before it."""
 
-    def __init__(self, X, y, C, alpha, approximation, epsilon, exact, step, jitter):
-        self.X, self.C, self.alpha, self.approximation, self.exact = X, C, alpha, approximation, exact
-        self.y, self.step, self.jitter, self.history, self.state = y, step, jitter, [], None
-        self.factors = Joint(y, C, epsilon) if approximation in ("gfitc", "vi") else Pairwise(y, C)
+    def __init__(self, X, y, options, epsilon, exact, step):
+        super().__init__(X, y, options)
+        self.exact, self.step, self.state = exact, step, None
+        self.C, self.alpha, self.tied = options["classes"], options["alpha"], options["approximation"] == "sep"
+        self.factors = factors_of(options["approximation"], y, self.C, epsilon)
 
     def __call__(self, values):
-        maps = ClassMaps.build(values["kernels"], values["Z"], self.C, self.X, self.jitter)
-        self.state = self._next_state(maps, values)
-        self.history.append(Record(evaluation=len(self.history) + 1, log_evidence=self.state.log_evidence))
-        return self.state.log_evidence, self._gradient(maps, self.state)
+        maps = ClassMaps.build(values["kernels"], values["Z"], self.C, self.X, self.options["jitter"])
+        self.state = self._next_state(maps, values["noise"])
+        return Evaluation(self.state.log_evidence, self._gradient(maps))
 
-    def finish(self, values, options):
-        sites = None if self.state is None else self._moved(self.step)
-        return _infer(values, self.X, self.y, sites, options)
-
-    def _next_state(self, maps, values):
-        """That to which the sites move; less far where this leaves no posterior on the features as they are now."""
-        step = self.step
-        while self.state is not None and step >= SMALLEST_STEP:
-            try:
-                return self._state_of(maps, values, self._moved(step))
-            except ImproperCavityError:
-                step /= 2
-        return self._state_of(maps, values, self._flat(maps))
+    @property
+    def sites(self):
+        """Where the last sweep leads; None before there was one."""
+        return None if self.state is None else self._moved(self.step)
 
     def _moved(self, step):
         return self.state.sites.toward(self.state.target, step)
 
+    def _next_state(self, maps, noise):
+        """That to which the sites move; less far where this leaves no posterior on the features as they are now."""
+        after = None
+        if self.state is not None:
+            after, _ = halving(lambda step: self._state_of(maps, noise, self._moved(step)), self.step)
+        return self._state_of(maps, noise, self._flat(maps)) if after is None else after
+
     def _flat(self, maps):
-        if self.approximation == "sep":
+        if self.tied:
             return sites_tied.TiedSites.flat(maps)
         return Sites(np.zeros(self.factors.shape), np.zeros(self.factors.shape))
 
-    def _state_of(self, maps, values, sites):
-        if self.approximation == "sep":
-            return sites_tied.evaluate(maps, self.factors, values["noise"], self.alpha, [1.0], sites)
-        return sites_each.evaluate(maps, self.factors, values["noise"], self.alpha, sites)
+    def _state_of(self, maps, noise, sites):
+        if self.tied:
+            return sites_tied.evaluate(maps, self.factors, noise, self.alpha, [1.0], sites)
+        return sites_each.evaluate(maps, self.factors, noise, self.alpha, sites)
 
-    def _gradient(self, maps, state):
-        if self.approximation == "sep":
-            return sites_tied.gradient_of(maps, self.factors, state)
+    def _gradient(self, maps):
+        if self.tied:
+            return sites_tied.gradient_of(maps, self.factors, self.state)
         gradient_of = sites_each.exact_gradient_of if self.exact else sites_each.gradient_of
-        return gradient_of(maps, self.factors, self.alpha, state)
+        return gradient_of(maps, self.factors, self.alpha, self.state)
 
 
 def _start(kernels, X, y, M, noise, classes, Z, shared, seed):

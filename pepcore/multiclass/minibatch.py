@@ -7,24 +7,21 @@ mapped from a file, or blocks from an iterator, and be as many as time allows. "
 from functools import partial
 
 import numpy as np
-from scipy.linalg import LinAlgError
 
 from pepcore.multiclass import sites_each, sites_tied
-from pepcore.multiclass.batches import InMemory, Streamed, check_units, units_of
 from pepcore.multiclass.checks import check_epsilon, check_labels, check_model, check_power, check_tied_sites
-from pepcore.multiclass.factors import Joint, Pairwise
+from pepcore.multiclass.factors import factors_of
 from pepcore.multiclass.inference import MulticlassFit
-from pepcore.multiclass.learning import LEARNABLE
+from pepcore.multiclass.learning import LEARNABLE, model_of
 from pepcore.multiclass.likelihood import RobustMax
 from pepcore.multiclass.maps import ClassMaps, solve_posteriors
-from pepcore.multiclass.steps import Parameters
 from pepcore.posterior import Posterior, Posteriors
-from pepcore.results import Model, Record
-from pepcore.sites import ImproperCavityError, Sites, check_sites
-from pepcore.sweeps import SMALLEST_STEP
+from pepcore.sites import Sites, check_sites
+from pepcore.sweeps import halving
 from pepcore.threads import one_blas_thread
-from pepcore.training.adam import Adam
-from pepcore.training.minibatch import finish_or_step_back, remedied
+from pepcore.training.batches import InMemory, Streamed, check_units, units_of
+from pepcore.training.coordinates import Coordinates
+from pepcore.training.loop import Learner, remedied, run
 from pepcore.validation import (
     check_count,
     check_inputs,
@@ -116,57 +113,48 @@ def fit_minibatch(
     epsilon, jitter = check_epsilon(epsilon, approximation, alpha, C), check_jitter(jitter)
     if batches.labels is not None:
         check_labels(batches.labels, C)
-    rates = rate if callable(rate) else lambda steps: rate
     step = step if step is None else check_step(step)
     values = {"kernels": kernels, "Z": Z, "noise": noise}
     spread = units_of(Z, batches) if spread is None else check_units(spread, Z[0].shape[1])
     learner = _Tied if approximation in TIED else _PerDatum
-    settings = Parameters(optimise, spread), rates, step, jitter
-    learner = learner(batches.size, C, values, alpha, epsilon, approximation, *settings)
+    settings = alpha, epsilon, approximation, optimise, spread, _checked(rate), step, jitter
+    learner = learner(batches.size, C, values, *settings)
     if sites is not None:
         learner.resume(sites)
-    message, number = f"{epochs} epochs", 0
-    try:
-        for _ in range(epochs):
-            learner.begin_epoch(batches)
-            for rows, X, y in batches.epoch():
-                X = check_inputs(X, "X", columns=Z[0].shape[1])
-                learner.learn(rows, X, check_labels(check_targets(y, len(X)), C))
-                number += 1
-                learner.history[-1].show(callback, learner.fit, learner.values)
-    except KeyboardInterrupt:
-        message = "interrupted; what was learnt so far is kept"
-    except (LinAlgError, ImproperCavityError) as problem:
-        message = f"stopped after {number} steps, the last of which is taken back: {problem}"
-        learner.values = learner.before
-    return learner.model(message)
+    return run(learner, _steps(learner, batches, epochs), f"{epochs} epochs", callback)
 
 
-class _Learner:
-    """Values and Adam's averages; subclasses keep the sites."""
+def _checked(rate):
+    """The rate as a callable of the number of steps."""
+    advice = "0 moves the sites only, 0.01 suits most problems"
+    return lambda steps: check_not_negative(rate(steps) if callable(rate) else rate, "rate", advice)
 
-    def __init__(self, N, C, values, alpha, epsilon, approximation, parameters, rates, step, jitter):
-        self.N, self.C, self.values, self.alpha, self.epsilon, self.approximation = N, C, values, alpha, epsilon, approximation
-        self.parameters, self.step, self.jitter, self.history = parameters, step, jitter, []
-        self.before = values  # the last step: values that have been seen to work
-        self.state, self.steps = None, 0  # of the last batch before its sites moved, and how many there were
-        advice = "0 moves the sites only, 0.01 suits most problems"
-        self.rate = lambda steps: check_not_negative(rates(steps), "rate", advice)
-        self.adam = Adam(parameters.pack(values), self.rate(0)) if self.rate(0) and parameters.learn else None
+
+def _steps(learner, batches, epochs):
+    """(rows, X, y) of all batches."""
+    for _ in range(epochs):
+        learner.begin_epoch(batches)
+        for rows, X, y in batches.epoch():
+            X = check_inputs(X, "X", columns=learner.values["Z"][0].shape[1])
+            yield rows, X, check_labels(check_targets(y, len(X)), learner.C)
+
+
+class _Learner(Learner):
+    """What learning with any kind of sites shares; subclasses keep the sites."""
+
+    def __init__(self, N, C, values, alpha, epsilon, approximation, optimise, spread, rate, step, jitter):
+        super().__init__(values, Coordinates(optimise if rate(0) else (), spread), rate)
+        self.N, self.C, self.alpha, self.epsilon, self.approximation = N, C, alpha, epsilon, approximation
+        self.given_step, self.jitter = step, jitter
+        self.state = None  # of the last batch, before its sites moved
 
     def maps(self, X, stream=False):
         return ClassMaps.build(self.values["kernels"], self.values["Z"], self.C, X, self.jitter, stream)
 
     def factors(self, y):
-        return Joint(y, self.C, self.epsilon) if self.approximation in ("gfitc", "vi") else Pairwise(y, self.C)
+        return factors_of(self.approximation, y, self.C, self.epsilon)
 
-    def climb(self, gradient):
-        """One step of Adam on the gradient for all data."""
-        self.adam.rate = self.rate(self.adam.steps)
-        point = self.adam.ascend(self.parameters.pack_gradient(self.values, gradient))
-        self.before, self.values = self.values, self.parameters.unpack(point, self.values)
-
-    def fit(self):
+    def result(self):
         """MulticlassFit with the posterior as it is now; it says of itself that it has not converged."""
         maps = self.maps(self.values["Z"][0])
         posteriors = solve_posteriors(*self.total(), concave=False)
@@ -175,17 +163,14 @@ class _Learner:
         evidence = self.state.log_evidence if self.state is not None else np.nan
         # the sites of every datum go on being written into
         sites = Sites(self.sites.tau.copy(), self.sites.nu.copy()) if isinstance(self.sites, Sites) else self.sites
-        ending = {"converged": False, "message": f"after {self.steps} steps", "sweeps": self.steps}
+        number = len(self.history)
+        ending = {"converged": False, "message": f"after {number} steps", "sweeps": number, "history": list(self.history)}
         found = evidence, posterior, likelihood, self.alpha, sites, _no_gradient
-        return MulticlassFit(*found, **ending, history=list(self.history), approximation=self.approximation)
+        return MulticlassFit(*found, **ending, approximation=self.approximation)
 
-    def model(self, message):
+    def finish(self, message):
         """What was learnt."""
-        last, message = finish_or_step_back(self, self.fit, message)
-        values = self.values
-        kernels, Z = (parts[0] if len(parts) == 1 else list(parts) for parts in (values["kernels"], values["Z"]))
-        learnt = {"kernels": kernels, "Z": Z, "noise": values["noise"]}
-        return Model(learnt, last, len(self.history), False, message, self.history)
+        return model_of(self.values, self.result(), self.history, False, message)
 
 
 class _Tied(_Learner):
@@ -206,26 +191,28 @@ class _Tied(_Learner):
     def total(self):
         return self.sites.total()
 
-    def learn(self, rows, X, y):
-        maps, factors, weight = self.maps(X), self.factors(y), self.N / len(y)
-        state = sites_tied.evaluate(maps, factors, self.values["noise"], self.alpha, [1.0], self.sites, weight)
-        self.history.append(Record(step=self.steps + 1))
-        if self.steps % RECORD == 0:
-            self.history[-1]["log_evidence"] = state.log_evidence
-        if self.adam is not None:
-            self.climb(sites_tied.gradient_of(maps, factors, state, weight))
-        self.state, self.steps = state, self.steps + 1
-        share = 1 / weight if self.whole else max(1 / self.steps, 1 / weight)
-        self.move(state, self.step if self.step is not None else min(1.0, share))
+    def step(self, batch):
+        _, X, y = batch
+        maps, factors, weight, number = self.maps(X), self.factors(y), self.N / len(y), len(self.history) + 1
+        self.state = sites_tied.evaluate(maps, factors, self.values["noise"], self.alpha, [1.0], self.sites, weight=weight)
+        said = {} if (number - 1) % RECORD else {"log_evidence": self.state.log_evidence}
+        if self.climber is not None:
+            self.climb(sites_tied.gradient_of(maps, factors, self.state, weight))
+        share = 1 / weight if self.whole else max(1 / number, 1 / weight)
+        self.move(self.given_step if self.given_step is not None else min(1.0, share))
+        return said
 
-    def move(self, state, step):
+    def move(self, step):
         """Towards the batch's target; by less where that leaves no posterior, as factors that are not log-concave may."""
-        while step > SMALLEST_STEP:
-            self.sites = state.sites.toward(state.target, step)
-            if self.approximation == "sep" or _proper(*self.sites.total()):  # the factors of "sep" are log-concave
-                return
-            step /= 2
-        self.sites = state.sites
+
+        def attempt(step):
+            sites = self.state.sites.toward(self.state.target, step)
+            if self.approximation != "sep":  # whose factors are log-concave
+                solve_posteriors(*sites.total(), concave=False)
+            return sites
+
+        sites, _ = halving(attempt, step)
+        self.sites = self.state.sites if sites is None else sites
 
 
 class _PerDatum(_Learner):
@@ -255,31 +242,33 @@ class _PerDatum(_Learner):
     def total(self):
         return self.precisions, self.shifts
 
-    def learn(self, rows, X, y):
+    def step(self, batch):
+        rows, X, y = batch
         maps, factors, weight = self.maps(X), self.factors(y), self.N / len(y)
         # the features may have moved too far for the sum, or for the sites
-        state = remedied(partial(self.evaluate, maps, factors, rows, weight), self.renew, self.flatten_negative)
-        self.history.append(Record(step=self.steps + 1, log_evidence=state.log_evidence))
-        self.state, self.steps = state, self.steps + 1
-        if self.adam is not None:
-            self.climb(_scaled(sites_each.gradient_of(maps, factors, self.alpha, state), weight))
-        self.move(maps, factors, rows, state)
+        self.state = remedied(partial(self.evaluate, maps, factors, rows, weight), self.renew, self.flatten_negative)
+        if self.climber is not None:
+            self.climb(sites_each.gradient_of(maps, factors, self.alpha, self.state), weight)
+        self.move(maps, factors, rows)
+        return {"log_evidence": self.state.log_evidence}
 
-    def move(self, maps, factors, rows, state):
+    def move(self, maps, factors, rows):
         """Towards the batch's target; by less where sites of negative precision leave no posterior."""
-        kept, step = (self.precisions, self.shifts), self.step or 1.0
-        while step > SMALLEST_STEP:
-            moved = state.sites.toward(state.target, step)
-            change = factors.scatter(moved.tau - state.sites.tau), factors.scatter(moved.nu - state.sites.nu)
-            more = maps.natural_parameters(*change)
+        kept, old, goal = self.total(), self.state.sites, self.state.target
+
+        def attempt(step):
+            moved = old.toward(goal, step)
+            change = factors.scatter(moved.tau - old.tau), factors.scatter(moved.nu - old.nu)
+            totals = [[a + b for a, b in zip(*pair, strict=True)] for pair in zip(kept, maps.natural_parameters(*change))]
             self.sites.tau[..., rows], self.sites.nu[..., rows] = moved.tau, moved.nu
-            self.precisions = [old + new for old, new in zip(kept[0], more[0], strict=True)]
-            self.shifts = [old + new for old, new in zip(kept[1], more[1], strict=True)]
-            if self.sites.tau.min() >= 0 or _proper(self.precisions, self.shifts):
-                return
-            step /= 2
-        self.sites.tau[..., rows], self.sites.nu[..., rows] = state.sites.tau, state.sites.nu
-        self.precisions, self.shifts = kept
+            if self.sites.tau.min() < 0:
+                solve_posteriors(*totals, concave=False)
+            return totals
+
+        totals, _ = halving(attempt, self.given_step or 1.0)
+        if totals is None:
+            self.sites.tau[..., rows], self.sites.nu[..., rows] = old.tau, old.nu
+        self.precisions, self.shifts = totals or kept
 
     def flatten_negative(self):
         """Begin anew with the sites of negative precision: all others only narrow the prior, and leave proper cavities."""
@@ -290,25 +279,7 @@ class _PerDatum(_Learner):
     def evaluate(self, maps, factors, rows, weight):
         posteriors = solve_posteriors(self.precisions, self.shifts, concave=False)
         sites = Sites(self.sites.tau[..., rows], self.sites.nu[..., rows])
-        return sites_each.local_moments(
-            maps, factors, self.values["noise"], self.alpha, sites, posteriors, weight
-        )
-
-
-def _proper(precisions, shifts):
-    """Whether these natural parameters, added to the prior's, leave a posterior."""
-    try:
-        solve_posteriors(precisions, shifts, concave=False)
-    except ImproperCavityError:
-        return False
-    return True
-
-
-def _scaled(gradient, weight):
-    """Every array of a gradient times `weight`."""
-    if isinstance(gradient, dict):
-        return {key: _scaled(value, weight) for key, value in gradient.items()}
-    return [_scaled(value, weight) for value in gradient] if isinstance(gradient, list) else weight * gradient
+        return sites_each.local_moments(maps, factors, self.values["noise"], self.alpha, sites, posteriors, weight=weight)
 
 
 def _no_gradient():

@@ -38,7 +38,7 @@ def evaluate(maps, factors, noise, alpha, sites):
     return local_moments(maps, factors, noise, alpha, sites, posteriors)
 
 
-def local_moments(maps, factors, noise, alpha, sites, posteriors, weight=1.0):
+def local_moments(maps, factors, noise, alpha, sites, posteriors, *, weight=1.0):
     """State of the data in `maps` under given posteriors; in the evidence each datum counts `weight` times.
 
     The evidence is Σ_c (−½ log|V_c⁻¹| − ½ m_cᵀm_c) + Σ l + Σ_sites (−log(c)/(2α) + ½ α (ν − τμ)² s\\), as for one

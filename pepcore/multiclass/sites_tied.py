@@ -107,7 +107,7 @@ class TiedState:
         return np.concatenate(parts)
 
 
-def evaluate(maps, factors, noise, alpha, masks, sites, weight=1.0):
+def evaluate(maps, factors, noise, alpha, masks, sites, *, weight=1.0):
     """Moments, target and evidence for given tied sites: TiedState.
 
     Parameters

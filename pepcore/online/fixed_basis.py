@@ -13,8 +13,8 @@ import numpy as np
 
 from pepcore.features import feature_map
 from pepcore.gaussian import log_determinant, safe_cholesky, solve_lower
-from pepcore.kernels.checks import check_kernel
-from pepcore.likelihoods.checks import check_likelihood
+from pepcore.kernels.base import check_kernel
+from pepcore.likelihoods.base import check_likelihood
 from pepcore.online.sequential import no_gradient, site_log_mass
 from pepcore.posterior import Posterior
 from pepcore.results import Fit

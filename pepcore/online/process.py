@@ -16,7 +16,7 @@ from pepcore.features import Basis
 from pepcore.gaussian import cholesky_inverse, inverse_lower, log_determinant
 from pepcore.online.projection import from_precision
 from pepcore.posterior import Posterior
-from pepcore.sites import ImproperCavityError
+from pepcore.sites import rank_one_update
 
 FIRST_SLOTS = 32  # of a process without a budget; doubled when they are full
 FREE, GIVEN = -2, -1  # what stands in `Process.rows` for a slot without basis vector, and for one that is no datum
@@ -156,17 +156,10 @@ class Process:
 
         Source: csato2002 eqs (107), (115) and (131); :eq:`cs-online`, :eq:`cs-delete`.
         """
-        growth = 1 + tau * variance
-        if not growth > 0:
-            raise ImproperCavityError(
-                f"the site with tau = {tau:.4g} leaves no proper posterior (1 + tau s = {growth:.3g}); "
-                "the likelihood must be log-concave."
-            )
-        self.mean += ((nu - tau * mean) / growth) * Va
-        blas.dger(-tau / growth, Va, Va, a=self.V, overwrite_a=1)
+        rank_one_update(self.mean, self.V, Va, mean, variance, tau, nu)
         blas.dger(tau, a, a, a=self.precision, overwrite_a=1)
         self.shift += nu * a
-        self.spread -= (tau / growth) * (Va @ self.W) ** 2
+        self.spread -= tau / (1 + tau * variance) * (Va @ self.W) ** 2
         self.sharpness += tau * (a @ self.W) ** 2
 
     def include(self, slot, x, row, a, novelty):

@@ -10,11 +10,7 @@ With K (M, M) the prior covariance of f at the basis vectors and k = k_u(x), the
 
 import numpy as np
 
-from pepcore.features import Basis
 from pepcore.gaussian import cholesky_inverse, safe_cholesky, solve_lower
-from pepcore.kernels.checks import check_kernel
-from pepcore.posterior import Posterior
-from pepcore.validation import check_inputs
 
 
 def natural_parameters(K, tau, nu, P=None):
@@ -62,17 +58,6 @@ def site_parameters(K, alpha, C):
     """
     both = np.linalg.solve(np.eye(len(K)) + C @ K, np.column_stack([C, alpha]))
     return -0.5 * (both[:, :-1] + both[:, :-1].T), both[:, -1].copy()
-
-
-def posterior_from_natural(kernel, Z, alpha, C):
-    """The book's posterior from (α, C) on the basis vectors Z (M, D); `Posterior.csato` goes the other way.
-
-    Source: csato2002 eqs (106) and (122).
-    """
-    Z = check_inputs(Z, "Z", copy=True)
-    basis = Basis.build(check_kernel(kernel), Z, jitter=0.0)
-    precision, shift = site_parameters(kernel(Z), alpha, C)
-    return Posterior(basis, *from_precision(basis.L.T @ precision @ basis.L, basis.L.T @ shift))
 
 
 def from_precision(precision, shift):

@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass, replace
 
-from pepcore.kernels.checks import check_plain
-from pepcore.likelihoods.base import Likelihood
-from pepcore.likelihoods.checks import check_likelihood
+from pepcore.kernels.base import check_plain
+from pepcore.likelihoods.base import Likelihood, check_likelihood
 from pepcore.online.process import Process
 from pepcore.online.sequential import Learner, no_gradient
 from pepcore.results import Result

@@ -14,7 +14,7 @@ from scipy.linalg import blas, eigh
 
 from pepcore.features import feature_map, pull_back, pull_back_blocks, row_blocks
 from pepcore.gaussian import inverse_lower, log1p_ratio, log_determinant, multiply_lower, safe_cholesky, solve_lower
-from pepcore.kernels.checks import check_kernel
+from pepcore.kernels.base import check_kernel
 from pepcore.likelihoods import Gaussian
 from pepcore.posterior import Posterior
 from pepcore.results import Fit

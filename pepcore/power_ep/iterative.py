@@ -17,12 +17,12 @@ from pepcore.gaussian import (
     multiply_lower,
     solve_lower,
 )
-from pepcore.kernels.checks import check_kernel
-from pepcore.likelihoods.checks import check_likelihood
+from pepcore.kernels.base import check_kernel
+from pepcore.likelihoods.base import check_likelihood
 from pepcore.normal_equations import posterior_of
 from pepcore.posterior import Posterior
 from pepcore.results import Fit
-from pepcore.sites import ImproperCavityError, Sites, cavity, check_sites, move, target
+from pepcore.sites import Sites, cavity, check_sites, move, rank_one_update, target
 from pepcore.sweeps import parallel, run_sweeps
 from pepcore.threads import one_blas_thread
 from pepcore.validation import check_alpha, check_inputs, check_jitter, check_targets
@@ -139,7 +139,7 @@ class Marginals(NamedTuple):
     h: np.ndarray  # (N,)
 
 
-def local_moments(features, y, likelihood, alpha, sites, mean, C, weight=1.0):
+def local_moments(features, y, likelihood, alpha, sites, *, mean, C, weight=1.0):
     """State of the data in `features` from the posterior N(mean, (C Cᵀ)⁻¹) of v; each datum counts `weight` times."""
     return _evaluate(y, likelihood, alpha, Marginals(sites, mean, C, *_project(features, mean, C)), weight)
 
@@ -227,11 +227,7 @@ def _sequential(features, y, likelihood, alpha, state, step):
             dtau, dnu = (moved.tau - site.tau)[0], (moved.nu - site.nu)[0]
             tau[one], nu[one] = moved.tau, moved.nu
 
-            growth = 1 + dtau * s
-            if not growth > 0:
-                raise ImproperCavityError(f"the new site of datum {n} leaves no proper posterior; take a smaller step")
-            mean += Va * ((dnu - dtau * mu) / growth)
-            V = blas.dger(-dtau / growth, Va, Va, a=V, overwrite_a=1)
+            rank_one_update(mean, V, Va, mu, s, dtau, dnu)
     return _marginals(features, Sites(tau, nu))
 
 

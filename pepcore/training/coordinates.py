@@ -1,14 +1,21 @@
-"""The coordinates that an optimiser sees: logarithms of what is positive, Z in units of each input's spread."""
+"""The coordinates that an optimiser sees: logarithms of what is positive, points in units of each input's spread."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
+from pepcore.gaussian import Array
+
 LOG_RANGE = np.log(1e9)  # positive parameters stay within a factor 1e9 of where they start
 LOG_LIMIT = 300.0  # and what is free to leave that between e^-300 and e^300: exp must not overflow, nor give 0
+POSITIVE = ("kernel", "kernels", "likelihood", "noise")
+POINTS = ("Z", "beta", "gamma")
 
 
-def open_box(bounds):
+def open_box(bounds: list) -> list:
     """`bounds`, the last without its upper end if every coordinate has two.
 
     In a box that is closed on all sides the first step of L-BFGS-B is the whole gradient, which from a bad start leads into
@@ -22,22 +29,24 @@ def open_box(bounds):
 
 @dataclass(frozen=True, eq=False)
 class Coordinates:
-    """To and from one vector for a dict of values "kernel", "likelihood", "noise", "Z".
+    """To and from one vector for a dict of values, whose order is that of the vector.
+
+    A value is an object with `parameters`, such as a kernel, an array, or a tuple of values, as of many classes. Those named
+    in `POSITIVE` are in the vector as logarithms, those in `POINTS` in units of `spread`; the rest are as they are: vectors,
+    and lower triangles of matrices.
 
     Parameters
     ----------
     learn : names of those values that are in the vector; the others stay as they are
-    spread : (D,), the unit of each column of Z
+    spread : (D,), the unit of each column of points
     """
 
     learn: tuple
-    spread: np.ndarray
+    spread: Array
 
-    def pack(self, values):
+    def pack(self, values: dict) -> Array:
         """The vector (P,) of `values`."""
-        parts = [np.log(np.ravel(value)) for value in self._positive(values).values()]
-        if "Z" in self.learn:
-            parts.append((values["Z"] / self.spread).ravel())
+        parts = [self._numbers(name, value) for name, value in self._leaves(values)]
         if not parts:
             raise ValueError(
                 f"nothing is left to learn: of {list(values)} optimise names {list(self.learn)}, which have no parameters; "
@@ -45,47 +54,106 @@ class Coordinates:
             )
         return np.concatenate(parts)
 
-    def unpack(self, point, values):
+    def unpack(self, point: Array, values: dict) -> dict:
         """A dict like `values` with what the vector `point` (P,) says."""
-        new, position = {}, 0
-        for key, old in self._positive(values).items():
-            size = np.size(old)
-            numbers = np.exp(np.clip(point[position : position + size], -LOG_LIMIT, LOG_LIMIT))
-            new[key] = numbers if np.ndim(old) else float(numbers[0])
-            position += size
-        values = dict(values)
-        for owner in ("kernel", "likelihood"):
-            if owner in self.learn:
-                own = {key: new[owner, key] for key in values[owner].parameters}
-                values[owner] = values[owner].with_parameters(own)
-        if "noise" in self.learn:
-            values["noise"] = new["noise", "noise"]
-        if "Z" in self.learn:
-            values["Z"] = point[position:].reshape(values["Z"].shape) * self.spread
-        return values
+        position = 0
 
-    def pack_gradient(self, values, gradient):
-        """The chain rule from natural units: d/d log p = p d/dp, d/d(Z/spread) = spread d/dZ."""
-        parts = [np.ravel(gradient[key] * value) for (_, key), value in self._positive(values).items()]
-        if "Z" in self.learn:
-            parts.append((gradient["Z"] * self.spread).ravel())
-        return np.concatenate(parts)
+        def take(name: str, old: Any) -> Any:
+            nonlocal position
+            start, position = position, position + (np.size(old) if name in (*POSITIVE, *POINTS) else len(packed(old)))
+            numbers = point[start:position]
+            if name in POSITIVE:
+                numbers = np.exp(np.clip(numbers, -LOG_LIMIT, LOG_LIMIT))
+                return numbers if np.ndim(old) else float(numbers[0])
+            return numbers.reshape(old.shape) * self.spread if name in POINTS else unpacked(numbers, old)
 
-    def bounds(self, values):
+        def renew(name: str, old: Any) -> Any:
+            if isinstance(old, tuple):
+                return tuple(renew(name, part) for part in old)
+            if hasattr(old, "parameters"):
+                return old.with_parameters({key: take(name, part) for key, part in old.parameters.items()})
+            return take(name, old)
+
+        return {name: renew(name, value) if name in self.learn else value for name, value in values.items()}
+
+    def pack_gradient(self, values: dict, gradient: dict, weight: float = 1.0) -> Array:
+        """`weight` times the gradient, by the chain rule from natural units: d/d log p = p d/dp, d/d(Z/spread) = spread d/dZ.
+
+        `gradient` has the names of the values, or, for a kernel or a likelihood, those of its parameters.
+        """
+        slopes = (part for name in self._learnt(values) for part in _arrays(values[name], gradient.get(name, gradient)))
+        pairs = zip(self._leaves(values), slopes, strict=True)
+        return np.concatenate([self._slope(name, value, weight * slope) for (name, value), slope in pairs])
+
+    def bounds(self, values: dict) -> list:
         """For each coordinate (low, high), None where there is no bound."""
-        point = self.pack(values)
-        free = values["Z"].size if "Z" in self.learn else 0
-        return [(p - LOG_RANGE, p + LOG_RANGE) for p in point[: len(point) - free]] + free * [(None, None)]
+        found = []
+        for name, value in self._leaves(values):
+            point = self._numbers(name, value)
+            found += [(p - LOG_RANGE, p + LOG_RANGE) if name in POSITIVE else (None, None) for p in point]
+        return found
 
-    def _positive(self, values):
-        """dict (owner, name) -> positive number or array, in the order of the vector."""
-        found = {}
-        for owner in ("kernel", "likelihood"):
-            if owner in self.learn:
-                found |= {(owner, key): value for key, value in values[owner].parameters.items()}
-        if "noise" in self.learn:
-            found["noise", "noise"] = values["noise"]
-        zero = [name for (_, name), value in found.items() if not np.all(np.asarray(value) > 0)]
+    def _numbers(self, name: str, value: Any) -> Array:
+        if name in POSITIVE:
+            return np.log(np.ravel(value))
+        return (value / self.spread).ravel() if name in POINTS else packed(value)
+
+    def _slope(self, name: str, value: Any, slope: Any) -> Array:
+        if name in POSITIVE:
+            return np.ravel(slope * value)
+        return (slope * self.spread).ravel() if name in POINTS else packed(slope)
+
+    def _learnt(self, values: dict) -> list:
+        return [name for name in values if name in self.learn]
+
+    def _leaves(self, values: dict) -> list:
+        """(name, number or array) in the order of the vector; ValueError for a logarithm of 0."""
+        names = self._learnt(values)
+        zero = [key for name in names if name in POSITIVE for key, part in _named(name, values[name]) if not np.all(part > 0)]
         if zero:
             raise ValueError(f"{zero} cannot be learnt from a start at 0: start at a small positive value.")
-        return found
+        return [(name, part) for name in names for part in _arrays(values[name], values[name])]
+
+
+def _arrays(like: Any, value: Any) -> Iterator:
+    """The numbers and arrays in `value`, which has the form of `like`, or a dict or a list where that has parameters or a tuple.
+
+    One for all stands as it is, without a list around it, as in the gradient of kernel and Z that all classes share.
+    """
+    if isinstance(like, tuple):
+        parts = value if isinstance(value, list | tuple) else (value,)
+        for own, part in zip(like, parts, strict=True):
+            yield from _arrays(own, part)
+    elif hasattr(like, "parameters"):
+        found = value if isinstance(value, dict) else value.parameters
+        yield from (found[key] for key in like.parameters)
+    else:
+        yield value
+
+
+def _named(name: str, value: Any) -> Iterator:
+    """(name, array) of every parameter in a value."""
+    if isinstance(value, tuple):
+        for part in value:
+            yield from _named(name, part)
+    else:
+        yield from (value.parameters if hasattr(value, "parameters") else {name: np.asarray(value)}).items()
+
+
+def packed(value: Array) -> Array:
+    """A vector, or the lower triangle of a matrix as one."""
+    return value if value.ndim == 1 else value[_lower_triangle(len(value))]
+
+
+def unpacked(numbers: Array, like: Array) -> Array:
+    """What `packed` made `numbers` of, shaped as `like`."""
+    if like.ndim == 1:
+        return numbers.copy()
+    matrix = np.zeros_like(like)
+    matrix[_lower_triangle(len(matrix))] = numbers
+    return matrix
+
+
+@lru_cache(maxsize=4)
+def _lower_triangle(size: int) -> Array:
+    return np.tri(size, dtype=bool)

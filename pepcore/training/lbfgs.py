@@ -1,17 +1,18 @@
 """Learning hyper-parameters and pseudo-inputs with L-BFGS on all data."""
 
 import inspect
+from functools import partial
 
 import numpy as np
-from scipy.linalg import LinAlgError
 
 from pepcore import power_ep
-from pepcore.kernels.checks import check_kernel
-from pepcore.likelihoods.checks import check_likelihood
-from pepcore.results import Model, Record
-from pepcore.sites import ImproperCavityError
+from pepcore.kernels.base import check_kernel
+from pepcore.likelihoods.base import check_likelihood
+from pepcore.results import Model
+from pepcore.sweeps import infer_from
 from pepcore.threads import one_blas_thread
-from pepcore.training.coordinates import Coordinates, open_box
+from pepcore.training.coordinates import Coordinates
+from pepcore.training.search import Search
 from pepcore.training.starts import choose_pseudo_inputs, default_kernel, spread_of, variance_of
 from pepcore.validation import (
     as_real,
@@ -103,34 +104,47 @@ def fit(
         options = {**options, "alpha": as_real(alpha, "alpha").copy() if np.ndim(alpha) else alpha}
 
     start = {"kernel": kernel}
+    if "likelihood" in options:
+        start["likelihood"] = check_likelihood(options.pop("likelihood"))
     if "noise" in accepted:
         start["noise"] = noise
     if "Z" in accepted:
         start["Z"] = _start_pseudo_inputs(Z, X, M, rng)
-    if "likelihood" in options:
-        start["likelihood"] = check_likelihood(options.pop("likelihood"))
     _check_options(infer, start, options)
     coordinates = Coordinates(tuple(name for name in start if name in optimise), spread)
 
-    def evaluate(values, sites):
-        arguments = {key: value for key, value in values.items() if key != "Z"} | options
-        leading = [arguments.pop("kernel")] + ([values["Z"]] if "Z" in values else [])
-        if sites is not None:
-            arguments["sites"] = sites
-        return infer(*leading, X, y, **arguments)
+    evaluate = _Evaluate(infer, X, y, options, "sites" in accepted and "sites" not in options)
 
-    warm = "sites" in accepted and "sites" not in options
-    search = _Search(evaluate, coordinates, warm, max_evaluations, tolerance, progress, callback)
-    with one_blas_thread, search:
-        try:
-            for attempt in range(restarts):
-                search.run(start if attempt == 0 else _scatter(start, coordinates.learn, Z, X, rng))
-        except KeyboardInterrupt:
-            if search.best_values is None:
-                raise
-            search.message = "interrupted; the best point so far is kept" + search.doubt
+    def starts():
+        for attempt in range(restarts):
+            evaluate.sites = None
+            yield start if attempt == 0 else _scatter(start, coordinates.learn, Z, X, rng)
+
+    limits = {"maxfun": max_evaluations, "maxiter": max_evaluations, "ftol": tolerance, "gtol": 1e-6}
+    search = Search(evaluate, coordinates, limits, progress=progress, callback=callback)
+    with one_blas_thread:
+        search.maximise(starts())
     ending = len(search.history), search.converged, search.message, search.history
-    return Model(search.best_values, search.best_fit, *ending)
+    return Model(search.best_values, search.best_found, *ending)
+
+
+class _Evaluate:
+    """Inference at given values, from the sites of the evaluation before if that has converged."""
+
+    def __init__(self, infer, X, y, options, warm):
+        self.infer, self.X, self.y, self.options, self.warm, self.sites = infer, X, y, options, warm, None
+
+    def __call__(self, values):
+        result = infer_from(partial(self._from, values), self.sites)
+        self.sites = result.sites if self.warm and result.converged else None
+        return result
+
+    def _from(self, values, sites):
+        named = {key: value for key, value in values.items() if key not in ("kernel", "Z")} | self.options
+        if sites is not None:
+            named["sites"] = sites
+        points = [values["Z"]] if "Z" in values else []
+        return self.infer(values["kernel"], *points, self.X, self.y, **named)
 
 
 def _parameters_of(infer):
@@ -170,108 +184,3 @@ def _scatter(start, learn, Z, X, rng):
     if "Z" in start and isinstance(Z, str):
         other["Z"] = choose_pseudo_inputs(X, len(start["Z"]), Z, seed=rng)
     return other
-
-
-class _SettledError(Exception):
-    """Inference converges from here on: what L-BFGS stands on was no evidence, and it has to begin again."""
-
-
-class _Search:
-    """L-BFGS from one or more starts; remembers the best point, so that an interrupt or a failure loses nothing."""
-
-    def __init__(self, evaluate, coordinates, warm, max_evaluations, tolerance, progress, callback):
-        self.evaluate, self.coordinates, self.warm, self.callback = evaluate, coordinates, warm, callback
-        self.max_evaluations, self.tolerance, self.progress, self.bar = max_evaluations, tolerance, progress, None
-        self.history, self.best_values, self.best_fit, self.sites = [], None, None, None
-        self.best = (False, -np.inf)  # whether its inference had converged, which counts first, and its evidence
-        self.converged, self.message = False, ""
-
-    def __enter__(self):
-        if self.progress:
-            from tqdm.auto import tqdm  # imported on demand: it is slow to load in a notebook
-
-            self.bar = tqdm(unit=" evaluations")
-        return self
-
-    def __exit__(self, *_):
-        if self.bar is not None:
-            self.bar.close()
-
-    def run(self, start):
-        """One start; updates `best_values`, `converged` and `message` when it ends above what was found before."""
-        from scipy.optimize import minimize  # imported on demand: it would slow down `import pepcore`
-
-        before = self.best
-        self.current, self.sites = start, None
-        self.settled, self.latest, self.accepted = False, None, None
-        point, bounds = self.coordinates.pack(start), open_box(self.coordinates.bounds(start))
-        limits = {"maxfun": self.max_evaluations, "maxiter": self.max_evaluations, "ftol": self.tolerance, "gtol": 1e-6}
-        options = {"method": "L-BFGS-B", "jac": True, "bounds": bounds, "callback": self._accept, "options": limits}
-        begun = len(self.history)
-        try:
-            result = minimize(self._objective, point, **options)
-        except _SettledError:
-            self.accepted, limits["maxfun"] = None, self.max_evaluations - (len(self.history) - begun)
-            result = minimize(self._objective, self.latest[0], **options)
-        if self.best > before:
-            self.converged, self.message = self.best[0] and bool(result.success), str(result.message) + self.doubt
-        if self.best_values is None:
-            raise LinAlgError(
-                "the evidence could not be evaluated at the start; look for extreme values in the starting kernel, "
-                "noise or Z, or standardise the data."
-            )
-
-    def _objective(self, point):
-        values = self.coordinates.unpack(point, self.current)
-        try:
-            result = self._infer(values)
-            value, gradient = result.log_evidence, self.coordinates.pack_gradient(values, result.gradient)
-            settled = getattr(result, "converged", True)
-        except LinAlgError:
-            value, settled = np.nan, True
-        failed = not (np.isfinite(value) and np.all(np.isfinite(gradient)))
-        refused = self.settled and not settled
-        record = Record(evaluation=len(self.history) + 1, log_evidence=np.nan if refused else value)
-        self.history.append(record)
-        if self.bar is not None:
-            self.bar.update()
-            highest = max(record["log_evidence"], self.best[1])
-            self.bar.set_postfix(log_evidence=f"{highest:.2f}")
-        if failed or refused:  # a wall: the line search steps back
-            return 1e30 if self.accepted is None else self._low_wall(point), np.zeros_like(point)
-        at_last = settled and not self.settled and self.accepted is not None
-        self.latest, self.settled = (point.copy(), -value, -gradient), settled
-        if self.accepted is None:
-            self.accepted = self.latest
-        if (settled, value) > self.best:
-            self.best, self.best_values, self.best_fit, self.converged = (settled, value), values, result, False
-        record.show(self.callback, lambda: result, values)
-        if at_last:
-            raise _SettledError
-        return -value, -gradient
-
-    @property
-    def doubt(self):
-        """What `message` adds where nothing better than unconverged inference was found."""
-        return "" if self.best[0] else "; inference has not converged, not even at the best point"
-
-    def _accept(self, _):
-        """L-BFGS has made the latest evaluation the start of its next line search."""
-        self.accepted = self.latest
-
-    def _low_wall(self, point):
-        """As far above the start of the line search as its slope there would lead below it.
-
-        Too high for the point to be taken, and low enough that the next one is a fraction of the step, not next to none.
-        """
-        start, value, gradient = self.accepted
-        return value + abs(gradient @ (point - start))
-
-    def _infer(self, values):
-        """Inference from the sites of the evaluation before, or from flat ones where these do not fit any more."""
-        try:
-            result = self.evaluate(values, self.sites)
-        except ImproperCavityError:
-            result = self.evaluate(values, None)
-        self.sites = result.sites if self.warm and result.converged else None
-        return result

@@ -3,21 +3,20 @@
 from functools import partial
 
 import numpy as np
-from scipy.linalg import LinAlgError
 
 from pepcore.features import Basis, feature_map
 from pepcore.gaussian import inverse_lower
-from pepcore.kernels.checks import check_kernel
-from pepcore.likelihoods.checks import check_likelihood
+from pepcore.kernels.base import check_kernel
+from pepcore.likelihoods.base import check_likelihood
 from pepcore.normal_equations import natural_parameters, solve_posterior
 from pepcore.posterior import Posterior
 from pepcore.power_ep import iterative
-from pepcore.results import Fit, Model, Record
+from pepcore.results import Fit, Model
 from pepcore.sites import ImproperCavityError, Sites
-from pepcore.sweeps import SMALLEST_STEP, runs_away
+from pepcore.sweeps import halving, infer_from, unless_astray
 from pepcore.threads import one_blas_thread
-from pepcore.training.adam import Adam
 from pepcore.training.coordinates import Coordinates
+from pepcore.training.loop import Learner, bar, remedied, run
 from pepcore.training.starts import choose_pseudo_inputs, default_kernel, spread_of
 from pepcore.validation import (
     check_alpha,
@@ -117,33 +116,28 @@ def fit_minibatch(
         else check_inputs(Z, "Z", columns=X.shape[1], copy=True)
     )
     kernel = check_kernel(kernel) if kernel is not None else default_kernel(X, y)
-    values = {"kernel": kernel, "Z": Z, "likelihood": likelihood}
+    values = {"kernel": kernel, "likelihood": likelihood, "Z": Z}
     coordinates = Coordinates(tuple(name for name in values if name in optimise) if rate else (), spread_of(X))
-    learner = _Learner(X, y, alpha, values, coordinates, rate, step, jitter)
-    message, number = f"{epochs} epochs", 0
-    try:
-        for batches in _epochs(len(X), batch, epochs, rng, progress):
+    learner = _Learner(X, y, alpha, values, coordinates, rate, step, jitter, max_sweeps)
+    return run(learner, _batches(learner, batch, epochs, rng, progress), f"{epochs} epochs", callback)
+
+
+def _batches(learner, batch, epochs, rng, progress):
+    """Arrays of row numbers, in each epoch those of all data in a new order; what all sites add up to is renewed before."""
+    size = len(learner.X)
+    with bar(progress, " epochs", range(epochs)) as numbers:
+        for _ in numbers:
+            order = rng.permutation(size)
             learner.renew()
-            for rows in batches:
-                learner.learn(rows)
-                number += 1
-                learner.history[-1].show(callback, learner.fit, learner.values)
-    except KeyboardInterrupt:
-        message = "interrupted; what was learnt so far is kept"
-    except (LinAlgError, ImproperCavityError) as problem:
-        message = f"stopped after {number} steps, the last of which is taken back: {problem}"
-        learner.values = learner.before
-    return learner.model(message, max_sweeps)
+            yield from np.array_split(order, -(-size // batch))
 
 
-class _Learner:
-    """The state of learning: values, Adam's averages, sites, and what the sites add up to."""
+class _Learner(Learner):
+    """The values and their climber, the sites, and what these add up to."""
 
-    def __init__(self, X, y, alpha, values, coordinates, rate, step, jitter):
-        self.X, self.y, self.alpha, self.values, self.coordinates = X, y, alpha, values, coordinates
-        self.before = values  # the last step: values that have been seen to work
-        self.step, self.jitter, self.history = step, jitter, []
-        self.adam = Adam(coordinates.pack(values), rate) if coordinates.learn else None
+    def __init__(self, X, y, alpha, values, coordinates, rate, step, jitter, max_sweeps):
+        super().__init__(values, coordinates, rate)
+        self.X, self.y, self.alpha, self.longest, self.jitter, self.max_sweeps = X, y, alpha, step, jitter, max_sweeps
         self.tau, self.nu = np.zeros(len(X)), np.zeros(len(X))
         self.precision, self.shift = None, None
 
@@ -152,16 +146,16 @@ class _Learner:
         features = self._features(slice(None), stream=True)
         self.precision, self.shift = natural_parameters(features, Sites(self.tau, self.nu))
 
-    def learn(self, rows):
+    def step(self, rows):
         """One batch: its sites move, then the parameters."""
         features, weight = self._features(rows), len(self.X) / len(rows)
         # the features may have moved too far for the sum, or for the sites
-        state = remedied(partial(self._move_sites, features, rows, weight), self.renew, self._flatten_negative)
-        if self.adam is not None:
-            gradient = iterative.gradient_of(features, self.y[rows], self.values["likelihood"], self.alpha, state)
-            scaled = {key: weight * value for key, value in gradient.items()}
-            point = self.adam.ascend(self.coordinates.pack_gradient(self.values, scaled))
-            self.before, self.values = self.values, self.coordinates.unpack(point, self.values)
+        state = remedied(partial(self._state, features, rows, weight), self.renew, self._flatten_negative)
+        after = self._move_sites(features, rows, weight, state)
+        if self.climber is not None:
+            gradient = iterative.gradient_of(features, self.y[rows], self.values["likelihood"], self.alpha, after)
+            self.climb(gradient, weight)
+        return {"log_evidence": state.log_evidence}
 
     def _flatten_negative(self):
         """Begin anew with the sites of negative precision: all others only narrow the prior, and leave proper cavities."""
@@ -169,27 +163,24 @@ class _Learner:
         self.tau[negative] = self.nu[negative] = 0.0
         self.renew()
 
-    def _move_sites(self, features, rows, weight):
-        """Move the sites of a batch, by less than `step` if they would run away or leave no posterior; the state after it."""
-        state = self._state(features, rows, weight)
-        self.history.append(Record(step=len(self.history) + 1, log_evidence=state.log_evidence))
-        kept, step = (self.precision, self.shift), self.step
-        while step >= SMALLEST_STEP:
+    def _move_sites(self, features, rows, weight, state):
+        """Move the sites of a batch, less far if they would run away or leave no posterior; the state after it."""
+        kept = self.precision, self.shift
+
+        def attempt(step):
             moved = state.sites.toward(state.target, step)
             change = Sites(moved.tau - state.sites.tau, moved.nu - state.sites.nu)
             precision, shift = natural_parameters(features, change)
             self.tau[rows], self.nu[rows] = moved.tau, moved.nu
             self.precision, self.shift = kept[0] + precision, kept[1] + shift
-            try:
-                after = self._state(features, rows, weight)
-                if not runs_away(after, state):
-                    return after
-            except ImproperCavityError:
-                pass
-            step /= 2
-        self.tau[rows], self.nu[rows] = state.sites.tau, state.sites.nu
-        self.precision, self.shift = kept
-        return state
+            return unless_astray(self._state(features, rows, weight), state)
+
+        after, _ = halving(attempt, self.longest)
+        if after is None:
+            self.tau[rows], self.nu[rows] = state.sites.tau, state.sites.nu
+            self.precision, self.shift = kept
+            return state
+        return after
 
     def _state(self, features, rows, weight):
         """Moments of the batch's data under the posterior that all sites make."""
@@ -199,9 +190,12 @@ class _Learner:
             # sites of non-negative precision only narrow the prior: the sum is no longer that of these sites
             raise ImproperCavityError("the posterior is wider than the prior although no site is negative")
         likelihood = self.values["likelihood"]
-        return iterative.local_moments(features, self.y[rows], likelihood, self.alpha, sites, mean, C, weight)
+        return iterative.local_moments(features, self.y[rows], likelihood, self.alpha, sites, mean=mean, C=C, weight=weight)
 
-    def fit(self):
+    def _features(self, rows, stream=False):
+        return feature_map(self.values["kernel"], self.values["Z"], self.X[rows], self.jitter, stream)
+
+    def result(self):
         """What all sites make of the prior now, on the features as they are now."""
         basis = Basis.build(self.values["kernel"], self.values["Z"], self.jitter)
         posterior = Posterior(basis, *solve_posterior(self.precision, self.shift, concave=False))
@@ -209,55 +203,13 @@ class _Learner:
         found = self.history[-1]["log_evidence"], posterior, self.values["likelihood"], self.alpha
         return Fit(*found, Sites(self.tau.copy(), self.nu.copy()), _no_gradient, **ending, history=list(self.history))
 
-    def _features(self, rows, stream=False):
-        return feature_map(self.values["kernel"], self.values["Z"], self.X[rows], self.jitter, stream)
-
-    def model(self, message, max_sweeps):
+    def finish(self, message):
         """What was learnt, with inference on all data."""
-        last, message = finish_or_step_back(self, partial(self._infer, max_sweeps), message)
-        return Model(self.values, last, len(self.history), last.converged, message, self.history)
-
-    def _infer(self, max_sweeps):
-        stream = len(self.X) * len(self.values["Z"]) > STREAM_ELEMENTS
-        infer = partial(
-            iterative.infer,
-            *(self.values["kernel"], self.values["Z"], self.X, self.y, self.values["likelihood"]),
-            **{"alpha": self.alpha, "tolerance": 1e-5, "max_sweeps": max_sweeps, "jitter": self.jitter, "stream": stream},
-        )
-        try:
-            return infer(sites=Sites(self.tau, self.nu))
-        except ImproperCavityError:
-            return infer()
-
-
-def remedied(attempt, *remedies):
-    """attempt(), after the first of the remedies if it finds an improper cavity, after the next if it still does."""
-    for remedy in remedies:
-        try:
-            return attempt()
-        except ImproperCavityError:
-            remedy()
-    return attempt()
-
-
-def finish_or_step_back(learner, finish, message):
-    """finish() and the message; if a factorisation fails after the learner's last step, without this step."""
-    try:
-        return finish(), message
-    except LinAlgError as problem:
-        learner.values = learner.before
-        return finish(), f"{message}; the last step is taken back: {problem}"
-
-
-def _epochs(size, batch, epochs, rng, progress):
-    """For each epoch a list of arrays of row numbers, all rows in a new order; with a progress bar if asked for."""
-    numbers = range(epochs)
-    if progress:
-        from tqdm.auto import tqdm  # imported on demand: it is slow to load in a notebook
-
-        numbers = tqdm(numbers, unit=" epochs")
-    for _ in numbers:
-        yield np.array_split(rng.permutation(size), -(-size // batch))
+        values, options = self.values, {"alpha": self.alpha, "tolerance": 1e-5, "jitter": self.jitter}
+        options |= {"max_sweeps": self.max_sweeps, "stream": len(self.X) * len(values["Z"]) > STREAM_ELEMENTS}
+        data = values["kernel"], values["Z"], self.X, self.y, values["likelihood"]
+        fit = infer_from(lambda sites: iterative.infer(*data, sites=sites, **options), Sites(self.tau, self.nu))
+        return Model(values, fit, len(self.history), fit.converged, message, self.history)
 
 
 def _no_gradient():

@@ -16,7 +16,7 @@ from pepcore.decoupled import bases as decoupled_bases
 from pepcore.decoupled import bound as decoupled_bound
 from pepcore.decoupled.bases import Bases, Process
 from pepcore.decoupled.bound import StoredRows, bound, kl_divergence, marginals
-from pepcore.decoupled.learning import check_end, packed, unpacked
+from pepcore.decoupled.learning import check_end
 from pepcore.decoupled.natural import (
     coupled_step,
     diagonal_direction,
@@ -33,6 +33,7 @@ from pepcore.decoupled.parametrisations import PARAMETRISATIONS, Decoupled, Hybr
 from pepcore.gaussian import NotPositiveDefiniteError
 from pepcore.kernels import Matern52, SquaredExponential
 from pepcore.likelihoods import Gaussian, Likelihood, Logit, Poisson, Probit, StudentT
+from pepcore.training.coordinates import packed, unpacked
 from tests.conftest import reference
 
 KINDS = [Hybrid, Orthogonal, OrthogonalWeights, Decoupled]
@@ -189,9 +190,9 @@ def check_gradients(kind, likelihood, columns, gamma=GAMMA):
     parameters = somewhere(kind, bases)
 
     def value(kernel=KERNEL, beta=beta, gamma=points, parameters=parameters, likelihood=likelihood):
-        return bound(Bases.build(kernel, beta, gamma), parameters, X, y, likelihood, weight, columns).value
+        return bound(Bases.build(kernel, beta, gamma), parameters, X, y, likelihood, weight=weight, columns=columns).value
 
-    gradient = bound(bases, parameters, X, y, likelihood, weight, columns, hyper=True).gradient
+    gradient = bound(bases, parameters, X, y, likelihood, weight=weight, columns=columns, hyper=True).gradient
     expected = {
         name: differences(lambda new, name=name: value(parameters=replace(parameters, **{name: new})), old)
         for name, old in vars(parameters).items()
@@ -828,12 +829,12 @@ def test_blocks_of_rows_change_nothing(likelihood, monkeypatch):
     X, y, _, _ = problem(likelihood, N=150)
     bases = bases_of()
     parameters = somewhere(Orthogonal, bases)
-    whole = bound(bases, parameters, X, y, likelihood, 1.7, hyper=True)
+    whole = bound(bases, parameters, X, y, likelihood, weight=1.7, hyper=True)
     moments = marginals(bases, whole.process, X)
     monkeypatch.setattr("pepcore.features.BLOCK_ELEMENTS", 1)  # 64 rows, the fewest
     monkeypatch.setattr("pepcore.decoupled.bound.BLOCK_ELEMENTS", 1)
     for hyper in (False, True):
-        blocked = bound(bases, parameters, X, y, likelihood, 1.7, hyper=hyper)
+        blocked = bound(bases, parameters, X, y, likelihood, weight=1.7, hyper=hyper)
         assert blocked.value == pytest.approx(whole.value, rel=1e-12)
         assert all(close(slope, whole.gradient[name], 1e-10) for name, slope in blocked.gradient.items())
         assert close(blocked.data.curvature, whole.data.curvature, 1e-12)

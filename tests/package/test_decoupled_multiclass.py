@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from problems import three_classes
 from test_decoupled import close, differences, somewhere
 
 from pepcore import SquaredExponential, decoupled
-from pepcore.datasets import generators
 from pepcore.decoupled import DecoupledPosterior
 from pepcore.decoupled.bases import Bases, Process
 from pepcore.decoupled.bound import bound
@@ -21,7 +21,7 @@ C = 3
 
 
 def problem(N=10):
-    data = generators.three_classes_2d(0, 200)
+    data = three_classes(0, 200)
     rng = np.random.default_rng(0)
     return data.X[:N], data.y[:N].astype(int), rng.normal(size=(5, 2)), rng.normal(size=(7, 2))
 
@@ -52,9 +52,9 @@ def test_gradients_agree_with_central_differences(kind, columns):
     parameters = tuple(somewhere(kind, bases, seed, size=0.1) for seed in range(C))  # no diagonal of S_root near 0
 
     def value(kernel=kernel, beta=beta, gamma=gamma, parameters=parameters):
-        return bound(Bases.build(kernel, beta, gamma), parameters, X, y, likelihood, 1.3, columns).value
+        return bound(Bases.build(kernel, beta, gamma), parameters, X, y, likelihood, weight=1.3, columns=columns).value
 
-    gradient = bound(bases, parameters, X, y, likelihood, 1.3, columns, hyper=True).gradient
+    gradient = bound(bases, parameters, X, y, likelihood, weight=1.3, columns=columns, hyper=True).gradient
     for name, old in vars(parameters[1]).items():
         change = lambda new, name=name: (parameters[0], replace(parameters[1], **{name: new}), parameters[2])
         slope = differences(lambda new, change=change: value(parameters=change(new)), old)

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.integrate import dblquad
 from scipy.stats import multivariate_normal
 
 from pepcore import gaussian
@@ -13,32 +12,12 @@ def random_covariance(rng, size):
     return root @ root.T / size
 
 
-@given(seed=st.integers(0, 10**6), size=st.integers(1, 6))
-def test_natural_and_moment_parameters_are_each_others_inverse(seed, size):
-    rng = np.random.default_rng(seed)
-    mean, covariance = rng.normal(size=size), random_covariance(rng, size) + 0.1 * np.eye(size)
-    back = gaussian.to_moments(*gaussian.to_natural(mean, covariance))
-    np.testing.assert_allclose(back[0], mean, rtol=1e-8, atol=1e-9)
-    np.testing.assert_allclose(back[1], covariance, rtol=1e-8, atol=1e-9)
-
-
 def test_products_and_inverses_from_triangular_factors():
     L = np.linalg.cholesky(random_covariance(np.random.default_rng(3), 7))
     before = L.copy()
     np.testing.assert_allclose(gaussian.gram_lower(L), L.T @ L, rtol=1e-12)
     np.testing.assert_allclose(gaussian.cholesky_inverse(L) @ L @ L.T, np.eye(7), atol=1e-9)
     np.testing.assert_array_equal(L, before)
-
-
-def test_log_normaliser_is_the_integral_it_claims_to_be():
-    eta, precision = np.array([0.7, -0.4]), np.array([[1.5, 0.4], [0.4, 0.9]])
-
-    def density(a, b):
-        v = np.array([a, b])
-        return np.exp(eta @ v - 0.5 * v @ precision @ v)
-
-    integral, _ = dblquad(density, -12, 12, -12, 12)
-    assert gaussian.log_normaliser(eta, precision) == pytest.approx(np.log(integral), abs=1e-7)
 
 
 def test_kl_divergence_equals_the_average_log_ratio_of_samples():
@@ -50,23 +29,6 @@ def test_kl_divergence_equals_the_average_log_ratio_of_samples():
     standard_error = ratio.std() / np.sqrt(len(ratio))
     assert abs(gaussian.kl_divergence(*q, *p) - ratio.mean()) < 5 * standard_error
     assert gaussian.kl_divergence(*q, *q) == pytest.approx(0.0, abs=1e-12)
-
-
-@given(seed=st.integers(0, 10**6), size=st.integers(1, 6), tau=st.floats(0.0, 20.0), nu=st.floats(-5, 5))
-def test_rank_one_update_equals_adding_natural_parameters(seed, size, tau, nu):
-    rng = np.random.default_rng(seed)
-    mean, covariance = rng.normal(size=size), random_covariance(rng, size) + 0.1 * np.eye(size)
-    a = rng.normal(size=size)
-    eta, precision = gaussian.to_natural(mean, covariance)
-    expected = gaussian.to_moments(eta + nu * a, precision + tau * np.outer(a, a))
-    updated = gaussian.rank_one_update(mean, covariance, a, tau, nu)
-    np.testing.assert_allclose(updated[0], expected[0], rtol=1e-6, atol=1e-7)
-    np.testing.assert_allclose(updated[1], expected[1], rtol=1e-6, atol=1e-7)
-
-
-def test_rank_one_update_refuses_to_leave_an_improper_gaussian():
-    with pytest.raises(ValueError, match="no proper Gaussian"):
-        gaussian.rank_one_update(np.zeros(2), np.eye(2), np.ones(2), tau=-0.6, nu=0.0)
 
 
 def test_safe_cholesky_adds_no_more_jitter_than_needed_and_says_how_much():

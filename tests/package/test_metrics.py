@@ -72,25 +72,6 @@ def test_class_metrics_equal_the_binary_ones_with_two_classes():
     assert metrics.error_rate(classes, table) == metrics.error_rate(y, p)
 
 
-def test_average_ranks_equal_scipy_with_ties():
-    table = np.random.default_rng(2).integers(0, 4, (30, 6)).astype(float)
-    assert np.allclose(metrics.average_ranks(table), stats.rankdata(table, axis=1).mean(0), rtol=0, atol=1e-12)
-    assert np.allclose(
-        metrics.average_ranks(table, higher_is_better=True), stats.rankdata(-table, axis=1).mean(0), rtol=0, atol=1e-12
-    )
-
-
-def test_pairwise_wins_by_hand_and_their_link_to_ranks():
-    table = np.array([[1.0, 2, 2], [3, 1, 2], [1, 1, 0]])
-    wins = metrics.pairwise_wins(table)
-    assert wins[0, 1] == pytest.approx((1 + 0 + 0.5) / 3)
-    assert wins[1, 2] == pytest.approx((0.5 + 1 + 0) / 3)
-    assert np.allclose(wins + wins.T, 1)
-    # each rival that beats a method costs it one rank
-    assert np.allclose(metrics.average_ranks(table), 1 + wins.sum(0) - 0.5)
-    assert metrics.pairwise_wins(table, higher_is_better=True)[0, 1] == pytest.approx(0.5)
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -108,8 +89,6 @@ def test_pairwise_wins_by_hand_and_their_link_to_ranks():
         (lambda: metrics.error_rate([1, 2], [[0.5, 0.5], [0.1, 0.9]]), "classes 0 ... 1"),
         (lambda: metrics.nll_classes([0, 1], [[0.5, 0.4], [0.1, 0.9]]), "sum to one"),
         (lambda: metrics.nll_classes([0, 1], [0.5, 0.4]), "expected \\(2, C\\)"),
-        (lambda: metrics.average_ranks([1.0, 2]), "expected \\(R, K\\)"),
-        (lambda: metrics.pairwise_wins([[np.nan, 2]]), "NaN"),
     ],
 )
 def test_refuses_bad_input(call, message):

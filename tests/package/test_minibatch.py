@@ -157,14 +157,14 @@ def test_outliers_whose_sites_are_negative_do_not_stop_the_sites(batch, seed):
 def test_sites_that_leave_no_posterior_begin_anew_without_the_negative_ones():
     X, f, _ = problem(N=60)
     values = {"kernel": KERNEL, "Z": X[:12].copy(), "likelihood": StudentT(4.0, 0.05)}
-    learner = minibatch._Learner(X, f, 0.0, values, Coordinates((), np.ones(2)), 0.0, 1.0, 1e-6)
+    learner = minibatch._Learner(X, f, 0.0, values, Coordinates((), np.ones(2)), 0.0, 1.0, 1e-6, 50)
     learner.tau[:] = np.where(np.arange(60) < 40, -5.0, 1.0)
     learner.renew()
     with pytest.raises(ImproperCavityError):
-        learner.fit()
-    learner.learn(np.arange(50, 60))
+        learner.result()
+    learner.history.append(learner.step(np.arange(50, 60)))
     assert np.all(learner.tau[:40] == 0) and np.all(learner.tau[40:50] == 1)
-    assert np.isfinite(learner.fit().predict_f(X)).all()
+    assert np.isfinite(learner.result().predict_f(X)).all()
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
@@ -172,14 +172,14 @@ def test_a_sum_that_contradicts_the_sites_is_renewed(alpha):
     """Take out more than was put in: the posterior is wider than the prior in a direction, though still a posterior."""
     X, _, y = problem()
     values = {"kernel": KERNEL, "Z": X[:12].copy(), "likelihood": Probit()}
-    learner = minibatch._Learner(X, y, alpha, values, Coordinates((), np.ones(2)), 0.0, 1.0, 1e-6)
+    learner = minibatch._Learner(X, y, alpha, values, Coordinates((), np.ones(2)), 0.0, 1.0, 1e-6, 50)
     learner.renew()
     for rows in np.array_split(np.arange(300), 10):
-        learner.learn(rows)
+        learner.step(rows)
     right = learner.precision.copy()
     learner.precision = right - (np.linalg.eigvalsh(right)[0] + 0.9) * np.eye(12)
     assert np.linalg.eigvalsh(learner.precision + np.eye(12))[0] == pytest.approx(0.1)
-    learner.learn(np.arange(30))
+    learner.step(np.arange(30))
     np.testing.assert_allclose(learner.precision, right, rtol=0.1, atol=0.02 * np.abs(right).max())
 
 

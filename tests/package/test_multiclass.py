@@ -364,7 +364,7 @@ def test_seps_gradient_is_exact_with_the_tied_sites_held_still(alpha):
 
     def state(k, z, s):
         maps = ClassMaps.build(tuple(k), tuple(z), 3, X, 1e-6)
-        return maps, sites_tied.evaluate(maps, factors, s, alpha, [1.0], fit.sites, 2.5)
+        return maps, sites_tied.evaluate(maps, factors, s, alpha, [1.0], fit.sites, weight=2.5)
 
     maps, now = state(kernels, Z, noise)
     gradient = sites_tied.gradient_of(maps, factors, now, 2.5)

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from test_multiclass import problem
 
 from pepcore import multiclass
-from pepcore.multiclass.mixing import ASTRAY, DEPTH, NEAR, Mixing
 from pepcore.sites import ImproperCavityError, Sites
-from pepcore.sweeps import damped_step, parallel, run_sweeps
+from pepcore.sweeps import ASTRAY, DEPTH, NEAR, Mixing, damped_step, parallel, run_sweeps
 
 
 def linear(rates, centre):

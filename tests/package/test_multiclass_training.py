@@ -7,16 +7,18 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from problems import three_classes
 from test_multiclass import problem
 
-from pepcore import datasets, multiclass
+from pepcore import multiclass
 from pepcore.kernels import SquaredExponential
 from pepcore.multiclass import learning
-from pepcore.multiclass.bound import Bound, BoundParameters
+from pepcore.multiclass.bound import Bound
 from pepcore.multiclass.learning import fit
 from pepcore.multiclass.minibatch import fit_minibatch
-from pepcore.multiclass.steps import Adaptive, Parameters
 from pepcore.sites import Sites
+from pepcore.training.adam import Adaptive
+from pepcore.training.coordinates import Coordinates
 
 SMALL = {"M": 4, "iterations": 25, "tolerance": 1e-4, "max_sweeps": 100}
 
@@ -72,7 +74,7 @@ def test_what_is_not_learnt_stays():
 
 def test_the_vector_of_parameters_is_undone_and_its_gradient_is_the_chain_rule():
     kernels, Z, X, y, noise = problem()
-    parameters = Parameters(("kernels", "Z", "noise"), np.array([0.7, 1.3]))
+    parameters = Coordinates(("kernels", "Z", "noise"), np.array([0.7, 1.3]))
     values = {"kernels": tuple(kernels), "Z": tuple(Z), "noise": noise}
     point = parameters.pack(values)
     again = parameters.unpack(point, values)
@@ -104,7 +106,7 @@ def test_the_adaptive_step_grows_by_two_percent_and_halves_when_the_sign_changes
 def test_the_bounds_gradient_is_that_of_differences_and_its_optimum_is_that_of_natural_gradients():
     kernels, Z, X, y, noise = problem()
     bound, values = Bound(X, y, 3, 1e-3 * 2 / 3, 1e-6), {"kernels": tuple(kernels), "Z": tuple(Z), "noise": noise}
-    parameters, values = BoundParameters(("kernels", "Z", "noise"), np.array([0.7, 1.3])), bound.start(values)
+    parameters, values = Coordinates(("kernels", "Z", "noise", "q"), np.array([0.7, 1.3])), bound.start(values)
     rng = np.random.default_rng(0)
     point = parameters.pack(values) + 0.1 * rng.standard_normal(len(parameters.pack(values)))
     direction, moved = rng.standard_normal(len(point)), parameters.unpack(point, values)
@@ -268,7 +270,7 @@ ROBUST = [{"alpha": 0.0, "epsilon": 0.001 * 2 / 3}, {"alpha": 0.5, "epsilon": 0.
 @pytest.mark.parametrize("power", ROBUST)
 @pytest.mark.parametrize("seed", [0, 1, 3])
 def test_whole_steps_of_a_batch_leave_a_posterior(power, seed):
-    data = datasets.three_classes_2d(seed, N=120)
+    data = three_classes(seed, N=120)
     Z, calls = data.X[np.random.default_rng(seed).permutation(120)[:6]], []
     options = {"approximation": "gfitc", "noise": 0.1, "classes": 3, "batch": 7, "epochs": 6, "rate": 0.0, "seed": seed}
     watch = {"callback": lambda record: calls.append(record.result().log_evidence)}
@@ -278,7 +280,7 @@ def test_whole_steps_of_a_batch_leave_a_posterior(power, seed):
 
 
 def test_sites_of_a_batch_that_leave_no_posterior_begin_anew_without_the_negative_ones():
-    data = datasets.three_classes_2d(0, N=60)
+    data = three_classes(0, N=60)
     sites = Sites(np.where(np.arange(60) < 40, -5.0, 1.0) * np.ones((3, 1)), np.zeros((3, 60)))
     seen = []
     model = fit_minibatch(SquaredExponential(1.0, 0.7), data.X[:6], (data.X, data.y), approximation="gfitc", **ROBUST[1],
@@ -291,7 +293,7 @@ def test_sites_of_a_batch_that_leave_no_posterior_begin_anew_without_the_negativ
 @pytest.mark.filterwarnings("ignore:EP has not converged")  # VI's sweeps at the end
 @pytest.mark.parametrize("approximation", ["vi", "gfitc"])
 def test_inner_updates_shorten_a_step_that_leaves_no_posterior(approximation, monkeypatch):
-    data, begun = datasets.three_classes_2d(0, N=120), []
+    data, begun = three_classes(0, N=120), []
     flat = learning._Inner._flat
     monkeypatch.setattr(learning._Inner, "_flat", lambda *args: begun.append(1) or flat(*args))
     power = {} if approximation == "vi" else ROBUST[1]
@@ -468,7 +470,7 @@ def test_the_callers_arrays_are_not_changed_by_learning(approximation):
 
 
 def test_a_fit_in_the_middle_of_learning_is_not_written_into():
-    d, seen = datasets.three_classes_2d(0, N=40), []
+    d, seen = three_classes(0, N=40), []
 
     def look(record):
         fit = record.result()

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pepcore.gaussian import log1p_ratio, log_ratio
 from pepcore.likelihoods import Gaussian, Probit
-from pepcore.sites import ImproperCavityError, Sites, cavity, move, site_energy, target
+from pepcore.sites import ImproperCavityError, Sites, cavity, move, rank_one_update, site_energy, target
 from pepcore.sweeps import PATIENT_STEP, damped_step
 
 
@@ -149,3 +151,20 @@ def test_log_ratio():
     np.testing.assert_allclose(log_ratio(1 - removed, removed), log1p_ratio(-removed), rtol=1e-15)
     kept = np.array([1e-9, 1e-20, 1e-300])  # 1 − removed is 0 or nearly
     np.testing.assert_allclose(log_ratio(kept, 1 - kept), -np.log(kept), rtol=2e-9)
+
+
+@given(seed=st.integers(0, 10**6), size=st.integers(1, 6), tau=st.floats(0.0, 20.0), nu=st.floats(-5, 5))
+def test_rank_one_update_equals_adding_natural_parameters(seed, size, tau, nu):
+    rng = np.random.default_rng(seed)
+    mean, root, a = rng.normal(size=size), rng.normal(size=(size, size + 2)), rng.normal(size=size)
+    V = np.asfortranarray(root @ root.T / size + 0.1 * np.eye(size))
+    precision = np.linalg.inv(V) + tau * np.outer(a, a)
+    expected = np.linalg.solve(precision, np.linalg.solve(V, mean) + nu * a), np.linalg.inv(precision)
+    rank_one_update(mean, V, V @ a, a @ mean, a @ V @ a, tau, nu)
+    np.testing.assert_allclose(mean, expected[0], rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(V, expected[1], rtol=1e-6, atol=1e-7)
+
+
+def test_rank_one_update_refuses_to_leave_an_improper_gaussian():
+    with pytest.raises(ImproperCavityError, match="no proper posterior"):
+        rank_one_update(np.zeros(2), np.eye(2, order="F"), np.ones(2), 0.0, 2.0, tau=-0.6, nu=0.0)

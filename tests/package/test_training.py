@@ -7,7 +7,7 @@ from scipy.linalg import LinAlgError
 from pepcore import exact, power_ep, training
 from pepcore.kernels import Matern52, SquaredExponential
 from pepcore.likelihoods import Probit, StudentT
-from pepcore.training import lbfgs
+from pepcore.training import lbfgs, search
 from pepcore.training.coordinates import Coordinates, open_box
 
 
@@ -103,7 +103,7 @@ def test_an_interrupt_keeps_the_best_so_far():
 
 @pytest.mark.parametrize(("owner", "name", "after"), [
     (SquaredExponential, "with_parameters", 8),  # on the way from the optimiser's vector to a kernel
-    (lbfgs._Search, "_objective", 8),  # in SciPy
+    (search.Search, "_objective", 8),  # in SciPy
     (lbfgs, "choose_pseudo_inputs", 2),  # between two starts
 ])  # fmt: skip
 def test_an_interrupt_outside_of_inference_keeps_the_best_so_far(monkeypatch, owner, name, after):

@@ -1,0 +1,136 @@
+"""L-BFGS on all data, safe from evidence that is none: of inference that has not converged, or has failed."""
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+from scipy.linalg import LinAlgError
+
+from pepcore.gaussian import Array
+from pepcore.results import Record
+from pepcore.training.coordinates import Coordinates, open_box
+from pepcore.training.loop import Interruptible, bar
+
+
+class _SettledError(Exception):
+    """Inference converges from here on: what L-BFGS stands on was no evidence, and it has to begin again."""
+
+
+class Search:
+    """L-BFGS from one or more starts; remembers the best point, so that an interrupt or a failure loses nothing.
+
+    If the inference of an evaluation has not converged, what it calls the evidence need not be one: the evaluation counts
+    as failed, unless no other has converged before in the same start.
+
+    Parameters
+    ----------
+    evaluate : callable (values), returns what has `log_evidence`, `gradient` and, if it iterates, `converged`
+    coordinates : Coordinates
+    limits : dict, the options of SciPy's "L-BFGS-B", "maxfun" among them
+    progress : bool, whether to show a bar
+    callback : callable (record) or None, called after each evaluation that gave a number
+    result : callable (values, evaluation), makes the result of an evaluation for the callback
+
+    Attributes
+    ----------
+    best_values, best_found : the values of the best evaluation, and what `evaluate` returned there
+    converged : bool, whether L-BFGS met its tolerance in the start that gave these
+    message : str, how that start ended
+    history : list of Record, one for each evaluation
+    """
+
+    def __init__(
+        self,
+        evaluate: Callable,
+        coordinates: Coordinates,
+        limits: dict,
+        *,
+        progress: bool = False,
+        callback: Callable | None = None,
+        result: Callable = lambda values, found: found,
+    ) -> None:
+        self.evaluate, self.coordinates, self.limits = evaluate, coordinates, limits
+        self.progress, self.callback, self.result, self.bar = progress, callback, result, None
+        self.history, self.best_values, self.best_found = [], None, None
+        self.best = (False, -np.inf)  # whether its inference had converged, which counts first, and its evidence
+        self.converged, self.message = False, ""
+
+    def maximise(self, starts: Iterable[dict]) -> None:
+        """Search from each start. Ctrl-C ends it and keeps the best point; before there is one it goes on to the caller.
+
+        Raises
+        ------
+        LinAlgError
+            If no evaluation of the first start gave a number.
+        """
+        with Interruptible() as watch, bar(self.progress, " evaluations") as self.bar:
+            for start in starts:
+                self._search(start)
+        if watch.interrupted:
+            if self.best_values is None:
+                raise KeyboardInterrupt
+            self.message = "interrupted; the best point so far is kept" + self._doubt
+
+    def _search(self, start: dict) -> None:
+        from scipy.optimize import minimize  # imported on demand: it would slow down `import pepcore`
+
+        before, begun, self.current = self.best, len(self.history), start
+        self.settled, self.latest, self.accepted = False, None, None
+        point, bounds = self.coordinates.pack(start), open_box(self.coordinates.bounds(start))
+        options = {"method": "L-BFGS-B", "jac": True, "bounds": bounds, "callback": self._accept}
+        try:
+            ending = minimize(self._objective, point, **options, options=self.limits)
+        except _SettledError:
+            self.accepted, left = None, self.limits["maxfun"] - (len(self.history) - begun)
+            ending = minimize(self._objective, self.latest[0], **options, options=self.limits | {"maxfun": left})
+        if self.best > before:
+            self.converged, self.message = self.best[0] and bool(ending.success), str(ending.message) + self._doubt
+        if self.best_values is None:
+            raise LinAlgError(
+                "the evidence could not be evaluated at the start; look for extreme values in the starting kernel, "
+                "noise or Z, or standardise the data."
+            )
+
+    def _objective(self, point: Array) -> tuple[float, Array]:
+        values = self.coordinates.unpack(point, self.current)
+        try:
+            found = self.evaluate(values)
+            value, gradient = found.log_evidence, self.coordinates.pack_gradient(values, found.gradient)
+            settled = getattr(found, "converged", True)
+        except LinAlgError:
+            value, settled = np.nan, True
+        failed = not (np.isfinite(value) and np.all(np.isfinite(gradient)))
+        refused = self.settled and not settled
+        record = Record(evaluation=len(self.history) + 1, log_evidence=np.nan if refused else value)
+        self.history.append(record)
+        if self.bar is not None:
+            self.bar.update()
+            self.bar.set_postfix(log_evidence=f"{max(record['log_evidence'], self.best[1]):.2f}")
+        if failed or refused:  # a wall: the line search steps back
+            return 1e30 if self.accepted is None else self._low_wall(point), np.zeros_like(point)
+        at_last = settled and not self.settled and self.accepted is not None
+        self.latest, self.settled = (point.copy(), -value, -gradient), settled
+        if self.accepted is None:
+            self.accepted = self.latest
+        if (settled, value) > self.best:
+            self.best, self.best_values, self.best_found, self.converged = (settled, value), values, found, False
+        record.show(self.callback, lambda: self.result(values, found), values)
+        if at_last:
+            raise _SettledError
+        return -value, -gradient
+
+    @property
+    def _doubt(self) -> str:
+        """What `message` adds where nothing better than unconverged inference was found."""
+        return "" if self.best[0] else "; inference has not converged, not even at the best point"
+
+    def _accept(self, _: Array) -> None:
+        """L-BFGS has made the latest evaluation the start of its next line search."""
+        self.accepted = self.latest
+
+    def _low_wall(self, point: Array) -> float:
+        """As far above the start of the line search as its slope there would lead below it.
+
+        Too high for the point to be taken, and low enough that the next one is a fraction of the step, not next to none.
+        """
+        start, value, gradient = self.accepted
+        return value + abs(gradient @ (point - start))
