@@ -64,12 +64,17 @@ def beside(rows, size):
         two = next((other for other in rows if key(other) == key(row) and other["threads"] == 2), None)
         floor = next((other for other in same if other["package"] == "floor"), None)
         table.append([
-            " × ".join(f"{n:,}".replace(",", " ") for n in row["size"]), NAMES[row["package"]], row["method"],
+            size_in_words(row["size"]), NAMES[row["package"]], row["method"],
             number(row["seconds"]) if row["threads"] == 1 else "–", number(two["seconds"]) if two else "–",
             f"{row['seconds'] / counterpart(row, same)['seconds']:.2g}" if row is not floor else "–",
             f"{row['seconds'] / floor['seconds']:.2g}" if floor else "–", f"{row['megabytes']:.0f}",
         ])  # fmt: skip
     return table
+
+
+def size_in_words(size):
+    """For example 10 000 × 8 × 200, with thin spaces at which no line breaks."""
+    return "\u202f×\u202f".join(f"{n:,}".replace(",", "\u202f") for n in size)
 
 
 def key(row):

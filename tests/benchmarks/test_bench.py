@@ -10,9 +10,9 @@ from conftest import ROOT
 
 sys.path.insert(0, str(ROOT / "tests/benchmarks"))
 
-import bench  # noqa: E402
-import cases  # noqa: E402
-import report  # noqa: E402
+import bench
+import cases
+import report
 
 PYTHONS = {"floor": sys.executable, "pepcore": sys.executable}
 RESULTS = report.load()

@@ -1,5 +1,7 @@
 """The models of the page "From GPflow, GPy, GPyTorch or scikit-learn", written for pepcore."""
 
+# ruff: noqa: E402 - each snippet shows its own imports
+
 from data import X, Xs, Z, Z_mean, classes, labels, y, ys
 from record import show
 
@@ -8,13 +10,13 @@ import pepcore
 values = {}
 
 # [kernel]
-from pepcore import SquaredExponential  # noqa: E402
+from pepcore import SquaredExponential
 
 kernel = SquaredExponential(variance=1.0, lengthscales=[0.5, 0.7])
 # [end]
 
 # [exact]
-from pepcore import exact  # noqa: E402
+from pepcore import exact
 
 fit = exact.regression(kernel, X, y, noise=0.1)
 evidence = fit.log_evidence
@@ -24,7 +26,7 @@ values["exact_mean"] = fit.predict_y(Xs)[0]
 values["exact_variance_y"] = fit.predict_y(Xs)[1]
 
 # [fitc]
-from pepcore import power_ep  # noqa: E402
+from pepcore import power_ep
 
 fit = power_ep.regression(kernel, Z, X, y, noise=0.1, alpha=1.0)
 evidence = fit.log_evidence
@@ -51,7 +53,7 @@ log_density = fit.log_density(Xs, ys)
 values |= {"mean": mean, "variance": variance, "variance_y": variance_y, "log_density": log_density}
 
 # [learn]
-from pepcore import training  # noqa: E402
+from pepcore import training
 
 model = training.fit(
     kernel, X, y, infer=power_ep.regression, Z=Z, noise=0.1, alpha=0.0,
@@ -76,7 +78,7 @@ fit = power_ep.regression(kernel, Z, X, y, noise=0.1, alpha=1.0, jitter=0.0)
 values["corrected_mean"] = fit.predict_f(Xs)[0]
 
 # [classify]
-from pepcore import Probit  # noqa: E402
+from pepcore import Probit
 
 fit = power_ep.infer(kernel, Z, X, labels, Probit(), alpha=0.0)
 bound = fit.log_evidence
@@ -92,7 +94,7 @@ probability = fit.predict_y(Xs)
 values |= {"ep_probit": evidence, "ep_probability": probability}
 
 # [natural]
-from pepcore import Gaussian  # noqa: E402
+from pepcore import Gaussian
 
 fit = power_ep.infer(
     kernel, Z, X, y, Gaussian(0.1), alpha=0.0, step=1.0
@@ -105,7 +107,7 @@ fit = power_ep.infer(kernel, Z, X, labels, Probit(), alpha=0.0, step=0.5)
 values["natural_probit"] = [record["log_evidence"] for record in fit.history[1:4]]
 
 # [classes]
-from pepcore import decoupled, multiclass  # noqa: E402
+from pepcore import decoupled, multiclass
 
 likelihood = multiclass.RobustMax(3, epsilon=0.05)
 fit = decoupled.infer(

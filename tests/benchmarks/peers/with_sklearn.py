@@ -1,5 +1,7 @@
 """The models of the page "From GPflow, GPy, GPyTorch or scikit-learn", written for scikit-learn."""
 
+# ruff: noqa: E402 - each snippet shows its own imports
+
 import sklearn
 from data import X, Xs, y
 from record import show
@@ -7,7 +9,7 @@ from record import show
 values = {}
 
 # [kernel]
-from sklearn.gaussian_process.kernels import (  # noqa: E402
+from sklearn.gaussian_process.kernels import (
     RBF,
     ConstantKernel,
     WhiteKernel,
@@ -17,7 +19,7 @@ kernel = ConstantKernel(1.0) * RBF([0.5, 0.7]) + WhiteKernel(0.1)
 # [end]
 
 # [exact]
-from sklearn.gaussian_process import GaussianProcessRegressor  # noqa: E402
+from sklearn.gaussian_process import GaussianProcessRegressor
 
 model = GaussianProcessRegressor(kernel, alpha=0.0, optimizer=None)
 model.fit(X, y)
