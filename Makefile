@@ -10,7 +10,7 @@ export OMP_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help ready book test lint serve lab lock clean
+.PHONY: help ready book test lint serve lab lock bench clean
 
 help:             ## list these commands
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -37,6 +37,10 @@ lock: ready       ## renew requirements.txt from requirements.in, and package-lo
 	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 requirements.in -o requirements.txt \
 	  --no-header --no-emit-index-url --no-emit-find-links
 	$(BIN)/python tools/vendor_js.py --lock
+
+bench: ready      ## time pepcore beside other packages, with their settings PEPCORE_BENCH_GPFLOW, _GPY, _GPYTORCH
+	$(BIN)/python tests/benchmarks/bench.py
+	$(BIN)/python tests/benchmarks/report.py
 
 clean:            ## remove everything that these commands made
 	rm -rf $(VENV) node_modules _vendor _build build dist *.egg-info .pytest_cache .ruff_cache .hypothesis .coverage

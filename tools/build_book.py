@@ -28,7 +28,8 @@ STAMP = BUILD / ".built-from"            # what the site that stands there was b
 CACHE_STAMP = BUILD / ".executed-with"   # what the cached outputs were computed with
 
 IMPORTED = ["pepcore", "figures", "chapters/exercises.py", "chapters/checks", "requirements.txt"]
-SOURCES = [*IMPORTED, "chapters", "tools", "_static", "_config.yml", "_toc.yml", "references.bib", "package-lock.json"]
+SOURCES = [*IMPORTED, "chapters", "tools", "_static", "_config.yml", "_toc.yml", "references.bib", "package-lock.json",
+           "tests/benchmarks"]
 
 
 def fingerprint(names, setting=""):
