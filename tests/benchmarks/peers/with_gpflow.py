@@ -3,8 +3,9 @@
 import gpflow
 import numpy as np
 import tensorflow as tf
-from data import X, Xs, Z, classes, labels, y, ys
 from record import show
+
+from data import X, Xs, Z, classes, labels, y, ys
 
 values = {}
 

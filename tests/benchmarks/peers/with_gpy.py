@@ -1,9 +1,10 @@
 """The models of the page "From GPflow, GPy, GPyTorch or scikit-learn", written for GPy."""
 
 import GPy
-from data import X, Xs, Z, labels, y, ys
 from GPy.inference.latent_function_inference import FITC, PEP, expectation_propagation
 from record import show
+
+from data import X, Xs, Z, labels, y, ys
 
 values = {}
 

@@ -2,8 +2,9 @@
 
 import gpytorch
 import torch
-from data import X, Xs, Z, Z_mean, labels, y, ys
 from record import show
+
+from data import X, Xs, Z, Z_mean, labels, y, ys
 
 values = {}
 

@@ -2,10 +2,10 @@
 
 # ruff: noqa: E402 - each snippet shows its own imports
 
-from data import X, Xs, Z, Z_mean, classes, labels, y, ys
 from record import show
 
 import pepcore
+from data import X, Xs, Z, Z_mean, classes, labels, y, ys
 
 values = {}
 

@@ -3,8 +3,9 @@
 # ruff: noqa: E402 - each snippet shows its own imports
 
 import sklearn
-from data import X, Xs, y
 from record import show
+
+from data import X, Xs, y
 
 values = {}
 
