@@ -82,10 +82,11 @@ def key(row):
 
 
 def counterpart(row, same):
-    """pepcore's row of the same method, or of its power where the names say one, else its first row."""
+    """pepcore's row of the same method, or of one whose name ends alike, as in a power, else its first row."""
     ours = [other for other in same if other["package"] == "pepcore"]
     power = row["method"].split()[-1]
-    return next((other for other in ours if other["method"].split()[-1] == power), ours[0])
+    alike = [other for other in ours if other["method"].split()[-1] == power]
+    return next((other for other in alike if other["method"] == row["method"]), [*alike, *ours][0])
 
 
 def number(seconds):
