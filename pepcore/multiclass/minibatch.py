@@ -163,7 +163,7 @@ class _Learner(Learner):
         evidence = self.state.log_evidence if self.state is not None else np.nan
         # the sites of every datum go on being written into
         sites = Sites(self.sites.tau.copy(), self.sites.nu.copy()) if isinstance(self.sites, Sites) else self.sites
-        number = len(self.history)
+        number = self.steps
         ending = {"converged": False, "message": f"after {number} steps", "sweeps": number, "history": list(self.history)}
         found = evidence, posterior, likelihood, self.alpha, sites, _no_gradient
         return MulticlassFit(*found, **ending, approximation=self.approximation)
@@ -193,7 +193,7 @@ class _Tied(_Learner):
 
     def step(self, batch):
         _, X, y = batch
-        maps, factors, weight, number = self.maps(X), self.factors(y), self.N / len(y), len(self.history) + 1
+        maps, factors, weight, number = self.maps(X), self.factors(y), self.N / len(y), self.steps + 1
         self.state = sites_tied.evaluate(maps, factors, self.values["noise"], self.alpha, [1.0], self.sites, weight=weight)
         said = {} if (number - 1) % RECORD else {"log_evidence": self.state.log_evidence}
         if self.climber is not None:
