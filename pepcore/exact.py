@@ -242,7 +242,7 @@ def _sequential(K, y, likelihood, alpha, state, step):
         dtau, dnu = (moved.tau - site.tau)[0], (moved.nu - site.nu)[0]
         tau[one], nu[one] = moved.tau, moved.nu
 
-        rank_one_update(mean, covariance, covariance[:, n].copy(), mean[n], covariance[n, n], dtau, dnu)
+        rank_one_update(mean, covariance, covariance[:, n].copy(), mean[n], covariance[n, n], tau=dtau, nu=dnu)
     return Sites(tau, nu)
 
 

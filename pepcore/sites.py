@@ -116,7 +116,7 @@ def move(sites, goal, variance):
     return way
 
 
-def rank_one_update(mean, covariance, Va, along, spread, tau, nu):
+def rank_one_update(mean, covariance, Va, along, spread, *, tau, nu):
     """Multiply the factor exp(ν aᵀv − ½ τ (aᵀv)²) into N(mean, covariance), in place; with −τ and −ν it is divided out.
 
     One O(M²) step by the Sherman-Morrison identity, in place of an O(M³) inversion.
