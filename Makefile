@@ -16,7 +16,6 @@ help:             ## list these commands
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 
 book: ready       ## execute the chapters and build the site
-	@$(BIN)/python tools/vendor_js.py
 	@PEPCORE_PROGRESS=0 $(BIN)/python tools/build_book.py
 
 test: lint book   ## everything that proves package and book right

@@ -136,7 +136,10 @@ def main():
             CACHE_STAMP.write_text(computed_with)
         shutil.rmtree(SITE, ignore_errors=True)
         built_from = site_fingerprint()
+        scripts = subprocess.Popen([sys.executable, ROOT / "tools/vendor_js.py"])    # npm waits for the network meanwhile
         execute()
+        if scripts.wait():
+            sys.exit("The book was not built, since its scripts are missing.")
         if not build():
             sys.exit("The book was not built: mend what the messages above name, then run `make book` again.")
         STAMP.write_text(built_from)

@@ -38,9 +38,9 @@ def has_slider(name):
 
 
 def has_map(name):
-    """Whether the page's notebook shows the map of methods of figures/bui_fig1.py."""
+    """Whether the page's notebook shows the map of methods of figures/experiments/bui2017/fig1.py."""
     path = build_book.ROOT / f"{name}.ipynb"
-    return path.exists() and "bui_fig1.show()" in path.read_text(encoding="utf-8")
+    return path.exists() and 'class=\\"method-map' in path.read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
