@@ -6,21 +6,40 @@ matrices D_b. Independent noise of equal variance looks the same in every rotate
 in the eigenbasis of its D_b, and the same few lines serve both.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import blas, eigh
+from scipy.linalg import eigh
 
-from pepcore.features import feature_map, pull_back, pull_back_blocks, row_blocks
-from pepcore.gaussian import inverse_lower, log1p_ratio, log_determinant, multiply_lower, safe_cholesky, solve_lower
-from pepcore.kernels.base import check_kernel
+from pepcore.blas import add_gram, add_outer
+from pepcore.features import (
+    Features,
+    add_up,
+    feature_map,
+    grouped,
+    pull_back,
+    row_blocks,
+    through_data,
+    through_pseudo_points,
+)
+from pepcore.gaussian import (
+    Array,
+    cholesky_inverse,
+    log1p_ratio,
+    log_determinant,
+    safe_cholesky,
+    solve_lower,
+    symmetric,
+)
+from pepcore.kernels.base import Kernel, check_kernel
 from pepcore.likelihoods import Gaussian
 from pepcore.posterior import Posterior
 from pepcore.results import Fit
 from pepcore.sites import Sites
-from pepcore.threads import one_blas_thread
+from pepcore.threads import in_order, one_blas_thread
 from pepcore.validation import (
     as_real,
     check_alpha,
@@ -31,9 +50,23 @@ from pepcore.validation import (
     refuse_mask,
 )
 
+STORED = 2**22  # numbers in A, 32 MiB, beyond which it costs less to compute it again than to keep it
+SUBTRACTED = 100.0  # mean of y²/d up to which the subtraction in the evidence loses too few digits to matter
+
 
 @one_blas_thread
-def regression(kernel, Z, X, y, *, noise=0.1, alpha=0.5, blocks=None, jitter=1e-6, stream=False):
+def regression(
+    kernel: Kernel,
+    Z: ArrayLike,
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    noise: float = 0.1,
+    alpha: float | ArrayLike = 0.5,
+    blocks: ArrayLike | list | None = None,
+    jitter: float = 1e-6,
+    stream: bool | None = None,
+) -> Fit:
     """Sparse GP regression by Power EP, in closed form, for any power in [0, 1].
 
     alpha = 0 is VFE and alpha = 1 is FITC, with blocks PITC; in between lies Power EP.
@@ -51,9 +84,9 @@ def regression(kernel, Z, X, y, *, noise=0.1, alpha=0.5, blocks=None, jitter=1e-
         Data whose residuals stay correlated; time grows with the cube of a block's size.
     jitter : float
         Added to the diagonal of K_uu, relative to the kernel's variance; tenfold after a failed factorisation.
-    stream : bool
+    stream : bool or None
         Recompute the features where they are needed in place of storing them: memory O(M² + N), beside a copy of X, in
-        place of O(NM) for about half as much time again. Not with blocks.
+        place of O(NM). None streams as soon as the features would take more than a few megabytes. Not with blocks.
 
     Returns
     -------
@@ -73,14 +106,14 @@ def regression(kernel, Z, X, y, *, noise=0.1, alpha=0.5, blocks=None, jitter=1e-
     check_kernel(kernel)
     X = check_inputs(X, "X", copy=True)
     Z = check_inputs(Z, "Z", columns=X.shape[1], copy=True)
-    y = check_targets(y, len(X))
+    y = check_targets(y, len(X), copy=True)
     noise, jitter = check_positive(noise, "noise"), check_jitter(jitter)
     if blocks is None:
         alpha = check_alpha(alpha, size=len(X))
-        features = feature_map(kernel, Z, X, jitter, stream)
-        solution = _solve(features.blocks, y, noise, alpha)
-        sites = Sites(1 / solution.d, y / solution.d)
-        gradient = partial(_pointwise_gradient, features, solution, noise, alpha)
+        features = feature_map(kernel, Z, X, jitter, X.shape[0] * len(Z) > STORED if stream is None else stream)
+        solution = _solve(features.load, features.rows(), y, noise, alpha)
+        sites = Sites(solution.tau, y * solution.tau)
+        gradient = partial(_pointwise_gradient, features, y, solution, noise, alpha)
     else:
         if stream:
             raise ValueError("stream=True keeps no features, but blocks need them all at once; leave out one of them.")
@@ -88,7 +121,7 @@ def regression(kernel, Z, X, y, *, noise=0.1, alpha=0.5, blocks=None, jitter=1e-
         alpha = check_alpha(alpha, size=len(blocks))
         features = feature_map(kernel, Z, X, jitter)
         rotated = _rotate(features, y, np.broadcast_to(alpha, len(blocks)), blocks)
-        solution = _solve(rotated.blocks, rotated.y, noise, rotated.alpha)
+        solution = _solve(rotated.load, row_blocks(len(y), len(Z)), rotated.y, noise, rotated.alpha)
         sites = None
         gradient = partial(_block_gradient, features, rotated, solution, noise)
     posterior = Posterior(features.basis, solution.mean, solution.precision_cholesky)
@@ -122,7 +155,7 @@ def add_data(fit: Fit, X: ArrayLike, y: ArrayLike) -> Fit:
         raise ValueError("add_data needs a fit with Gaussian noise and one power for all data; fit all data anew instead")
     old, noise, alpha = fit.posterior, fit.likelihood.noise, fit.alpha
     X = check_inputs(X, "X", columns=old.basis.Z.shape[1])
-    y = check_targets(y, len(X))
+    y = check_targets(y, len(X), copy=True)
     A, h = old.basis.features(X)
     d = alpha * h + noise
     precision = old.precision_cholesky @ old.precision_cholesky.T
@@ -146,38 +179,47 @@ def _no_gradient() -> dict:
 @dataclass(frozen=True, eq=False)
 class _Solution:
     log_evidence: float
-    mean: np.ndarray  # m (M,)
-    precision_cholesky: np.ndarray  # C (M, M), C Cᵀ = I + A diag(1/d) Aᵀ
-    h: np.ndarray  # (N,)
-    d: np.ndarray  # (N,), alpha h + noise
-    residual: np.ndarray  # (N,), y - Aᵀm
+    mean: Array  # m (M,)
+    precision_cholesky: Array  # C (M, M), C Cᵀ = I + gram
+    gram: Array  # (M, M), A diag(1/d) Aᵀ, d = alpha h + noise, of which only the lower triangle is filled
+    tau: Array  # (N,), 1/d
 
 
-def _solve(blocks, y, noise, alpha):
-    """Posterior and evidence from `blocks()`, which yields (rows, A[:, rows], h[rows]); source: :eq:`sr-collapsed`."""
-    N = len(y)
-    h, d = np.empty(N), np.empty(N)
-    precision, shift = None, 0.0
-    for rows, A, h_rows in blocks():
-        h[rows] = h_rows
-        d[rows] = alpha[rows] * h_rows + noise if np.ndim(alpha) else alpha * h_rows + noise
-        if precision is None:
-            precision = np.eye(len(A), order="F")
-        scaled = A / np.sqrt(d[rows])
-        precision = blas.dsyrk(1.0, scaled, beta=1.0, c=precision, lower=1, overwrite_c=1)
-        shift = shift + A @ (y[rows] / d[rows])
-    precision += np.tril(precision, -1).T  # dsyrk fills the lower triangle
+def _solve(load: Callable, rows: list[slice], y: Array, noise: float, alpha: float | Array) -> _Solution:
+    """Posterior and evidence; `load` turns each of the `rows` into A[:, rows] and h[rows]; source: :eq:`sr-collapsed`."""
+    tau = np.empty(len(y))
 
-    C, _ = safe_cholesky(precision, name="I + A diag(1/d) A'")
+    def sums(group):
+        gram, shift, log_normal, quadratic = None, 0.0, 0.0, 0.0
+        for part in group:
+            A, h = load(part)
+            power, y_part = _of(alpha, part), y[part]
+            d = power * h + noise
+            tau[part] = 1 / d
+            gram = np.zeros((len(A), len(A)), order="F") if gram is None else gram
+            add_gram(gram, A / np.sqrt(d))
+            shift = shift + A @ (y_part / d)
+            log_normal -= 0.5 * np.log(2 * np.pi * d).sum() + _penalty(h, noise, power)
+            quadratic += y_part @ (y_part / d)
+        return gram, shift, log_normal, quadratic
+
+    gram, shift, log_normal, quadratic = add_up(in_order(sums, grouped(rows)))
+    C, _ = safe_cholesky(symmetric(gram) + np.eye(len(shift)), name="I + A diag(1/d) A'")
     mean = solve_lower(C, solve_lower(C, shift), transposed=True)
-    residual = np.empty(N)
-    for rows, A, _ in blocks():
-        residual[rows] = y[rows] - mean @ A
 
-    # yᵀ(AᵀA + diag d)⁻¹y as a minimum over v: no cancellation, however small the noise
-    quadratic = (residual**2 / d).sum() + mean @ mean
-    log_normal = -0.5 * (N * np.log(2 * np.pi) + np.log(d).sum() + log_determinant(C) + quadratic)
-    return _Solution(float(log_normal - _penalty(h, noise, alpha)), mean, C, h, d, residual)
+    # yᵀ(AᵀA + diag d)⁻¹y, by a subtraction where that has the digits, else as a minimum over v
+    if quadratic < SUBTRACTED * len(y):
+        quadratic -= shift @ mean
+    else:
+        residuals = in_order(lambda part: ((y[part] - mean @ load(part)[0]) ** 2 @ tau[part],), rows)
+        quadratic = add_up(residuals)[0] + mean @ mean
+    log_evidence = log_normal - 0.5 * (log_determinant(C) + quadratic)
+    return _Solution(float(log_evidence), mean, C, gram, tau)
+
+
+def _of(alpha, rows):
+    """The powers of some rows, or the one that all share."""
+    return alpha[rows] if np.ndim(alpha) else alpha
 
 
 def _penalty(h, noise, alpha):
@@ -190,30 +232,43 @@ def _residual_derivative(total, d, alpha):
     return alpha * total - (1 - alpha) / (2 * d)
 
 
-def _noise_derivative(total, solution, noise, alpha):
-    """dF/dnoise from dF/dd (N,): the noise enters d and the penalty; source: :eq:`sr-gradient`."""
-    return float((total + (1 - alpha) * solution.h / (2 * noise * solution.d)).sum())
+def _noise_derivative(total, h, d, noise, alpha):
+    """The terms of dF/dnoise from dF/dd: the noise enters d and the penalty; source: :eq:`sr-gradient`."""
+    return total + (1 - alpha) * h / (2 * noise * d)
 
 
 @one_blas_thread
-def _pointwise_gradient(features, solution, noise, alpha):
-    """Gradient of the evidence: dF/dA = m vᵀ − V A/d and dF/dd = ½(v² − 1/d + s/d²), v = residual/d, s = diag AᵀVA."""
-    mean, C_inverse, d = solution.mean, inverse_lower(solution.precision_cholesky), solution.d
-    v = solution.residual / d
-    dF_dd = np.empty(len(d))
+def _pointwise_gradient(features: Features, y: Array, solution: _Solution, noise: float, alpha: float | Array) -> dict:
+    """Gradient of the evidence, in one more pass over the data.
+
+    With v = (y − Aᵀm)/d, s = diag AᵀVA and fit = v² + s/d²:
+
+        dF/dd = ½ (fit − 1/d),   dF/dh = α dF/dd − (1 − α)/(2d) = ½ (α fit − 1/d),
+        dA = m vᵀ − V A/d                             at fixed h,
+        dA − 2 A diag(dF/dh) = m vᵀ − V A/d + A diag(1/d − α fit)     with h = k − |a|².
+
+    A vᵀ, the sum of the data's weighted residuals, is m, the stationary point of Σ r²/d + |m|². With gram = A diag(1/d) Aᵀ
+    and V gram = V (V⁻¹ − I) = I − V, the product that K_uu needs has a closed form but for one weighted gram matrix:
+
+        Σ dA Aᵀ = m mᵀ − (I − V) + gram − A diag(α fit) Aᵀ.
+    """
+    mean, V = solution.mean, cholesky_inverse(solution.precision_cholesky)
+    dnoise = np.empty(len(y))
 
     def derivatives(rows, A, h):
-        white = multiply_lower(C_inverse, np.array(A, order="F"))
-        s = np.einsum("mn,mn->n", white, white)
-        dF_dd[rows] = 0.5 * (v[rows] ** 2 - 1 / d[rows] + s / d[rows] ** 2)
-        white /= -d[rows]
-        minus_VA_d = multiply_lower(C_inverse, white, transposed=True)
-        dA = blas.dger(1.0, mean, v[rows], a=minus_VA_d, overwrite_a=1)  # + m vᵀ
-        return dA, _residual_derivative(dF_dd[rows], d[rows], alpha[rows] if np.ndim(alpha) else alpha)
+        tau, power = solution.tau[rows], _of(alpha, rows)
+        v = (y[rows] - mean @ A) * tau
+        dA = (A.T @ V).T  # V A, in Fortran order
+        fit = v**2 + np.einsum("mn,mn->n", A, dA) * tau**2
+        total = 0.5 * (fit - tau)
+        dnoise[rows] = _noise_derivative(total, h, 1 / tau, noise, power)
+        dA *= -tau
+        add_outer(dA, mean, v)
+        return dA, _residual_derivative(total, 1 / tau, power), power * fit
 
-    gradient = pull_back_blocks(features, derivatives)
-    gradient["noise"] = _noise_derivative(dF_dd, solution, noise, alpha)
-    return gradient
+    gradient, gram_h = through_data(features, derivatives)
+    T = np.outer(mean, mean) + V - np.eye(len(mean)) + solution.gram - gram_h
+    return through_pseudo_points(features, gradient, T) | {"noise": float(dnoise.sum())}
 
 
 # --- blocks -----------------------------------------------------------------------------------------------------------
@@ -229,9 +284,8 @@ class _Rotated:
     alpha: np.ndarray  # (N,)
     parts: list  # per block: (indices into the data, slice into the rotated data, eigenvectors U_b)
 
-    def blocks(self):
-        for rows in row_blocks(len(self.y), len(self.A)):
-            yield rows, self.A[:, rows], self.h[rows]
+    def load(self, rows):
+        return self.A[:, rows], self.h[rows]
 
 
 def _rotate(features, y, alpha, blocks):
@@ -260,8 +314,8 @@ def _block_gradient(features, rotated, solution, noise):
     dF_dd = np.empty(len(X))
     dkernel = {key: np.zeros_like(value, dtype=float) for key, value in kernel.parameters.items()}
     for index, rows, U in rotated.parts:
-        A_b, d, alpha = rotated.A[:, rows], solution.d[rows], rotated.alpha[rows]
-        v = solution.residual[rows] / d
+        A_b, d, alpha = rotated.A[:, rows], 1 / solution.tau[rows], rotated.alpha[rows]
+        v = (rotated.y[rows] - solution.mean @ A_b) / d
         white = solve_lower(solution.precision_cholesky, np.array(A_b / d, order="F"))
         dF_dSigma = 0.5 * (np.outer(v, v) - np.diag(1 / d) + white.T @ white)
         dF_dd[rows] = np.diag(dF_dSigma)
@@ -274,8 +328,8 @@ def _block_gradient(features, rotated, solution, noise):
     gradient = pull_back(features, dA, np.zeros(len(X)))  # h enters through D_b, already counted in dA
     for key, value in dkernel.items():
         gradient[key] = gradient[key] + value
-    gradient["noise"] = _noise_derivative(dF_dd, solution, noise, rotated.alpha)
-    return gradient
+    dnoise = _noise_derivative(dF_dd, rotated.h, 1 / solution.tau, noise, rotated.alpha)
+    return gradient | {"noise": float(dnoise.sum())}
 
 
 def _check_blocks(blocks, size):
