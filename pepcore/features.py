@@ -18,7 +18,7 @@ from pepcore.kernels.base import Kernel
 from pepcore.threads import in_order
 
 BLOCK_ELEMENTS = 2**17  # 1 MiB of float64: an M x block array stays in the second-level cache
-KEPT_ELEMENTS = 2**20  # numbers in A up to which what the kernel computed is kept for its derivatives
+KEPT_ELEMENTS = 2**21  # numbers in A, 16 MiB, up to which what the kernel computed is kept for its derivatives
 GROUPS = 16  # sums over all rows are added up from so many, whatever the number of threads
 
 
@@ -114,7 +114,7 @@ class Basis:
         """Turn K_uf into features, in place, and return h."""
         multiply_lower(self.L_inverse, A)
         # h >= 0 up to rounding: it is a Schur complement of the prior covariance of (u, f(x))
-        return np.maximum(self.kernel.diagonal(X) - np.einsum("mn,mn->n", A, A), 0.0)
+        return np.maximum(self.kernel.diagonal(X) - np.einsum("nm,nm->n", A.T, A.T), 0.0)
 
 
 @dataclass(frozen=True, eq=False)

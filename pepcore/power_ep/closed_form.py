@@ -6,7 +6,6 @@ matrices D_b. Independent noise of equal variance looks the same in every rotate
 in the eigenbasis of its D_b, and the same few lines serve both.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -14,32 +13,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import eigh
 
-from pepcore.blas import add_gram, add_outer
-from pepcore.features import (
-    Features,
-    add_up,
-    feature_map,
-    grouped,
-    pull_back,
-    row_blocks,
-    through_data,
-    through_pseudo_points,
-)
-from pepcore.gaussian import (
-    Array,
-    cholesky_inverse,
-    log1p_ratio,
-    log_determinant,
-    safe_cholesky,
-    solve_lower,
-    symmetric,
-)
+from pepcore.features import KEPT_ELEMENTS, Features, feature_map, pull_back, row_blocks
+from pepcore.gaussian import Array, log_determinant, safe_cholesky, solve_lower
 from pepcore.kernels.base import Kernel, check_kernel
 from pepcore.likelihoods import Gaussian
 from pepcore.posterior import Posterior
+from pepcore.power_ep.linear_model import Solution, noise_derivative, penalty, pointwise_gradient, solve_regression
 from pepcore.results import Fit
 from pepcore.sites import Sites
-from pepcore.threads import in_order, one_blas_thread
+from pepcore.threads import one_blas_thread
 from pepcore.validation import (
     as_real,
     check_alpha,
@@ -49,9 +31,6 @@ from pepcore.validation import (
     check_targets,
     refuse_mask,
 )
-
-STORED = 2**22  # numbers in A, 32 MiB, beyond which it costs less to compute it again than to keep it
-SUBTRACTED = 100.0  # mean of y²/d up to which the subtraction in the evidence loses too few digits to matter
 
 
 @one_blas_thread
@@ -110,10 +89,10 @@ def regression(
     noise, jitter = check_positive(noise, "noise"), check_jitter(jitter)
     if blocks is None:
         alpha = check_alpha(alpha, size=len(X))
-        features = feature_map(kernel, Z, X, jitter, X.shape[0] * len(Z) > STORED if stream is None else stream)
-        solution = _solve(features.load, features.rows(), y, noise, alpha)
+        features = feature_map(kernel, Z, X, jitter, len(X) * len(Z) > KEPT_ELEMENTS if stream is None else stream)
+        solution = solve_regression(features.load, features.rows(), y, noise, alpha)
         sites = Sites(solution.tau, y * solution.tau)
-        gradient = partial(_pointwise_gradient, features, y, solution, noise, alpha)
+        gradient = partial(pointwise_gradient, features, y, solution, noise, alpha)
     else:
         if stream:
             raise ValueError("stream=True keeps no features, but blocks need them all at once; leave out one of them.")
@@ -121,7 +100,7 @@ def regression(
         alpha = check_alpha(alpha, size=len(blocks))
         features = feature_map(kernel, Z, X, jitter)
         rotated = _rotate(features, y, np.broadcast_to(alpha, len(blocks)), blocks)
-        solution = _solve(rotated.load, row_blocks(len(y), len(Z)), rotated.y, noise, rotated.alpha)
+        solution = solve_regression(rotated.load, row_blocks(len(y), len(Z)), rotated.y, noise, rotated.alpha)
         sites = None
         gradient = partial(_block_gradient, features, rotated, solution, noise)
     posterior = Posterior(features.basis, solution.mean, solution.precision_cholesky)
@@ -165,110 +144,12 @@ def add_data(fit: Fit, X: ArrayLike, y: ArrayLike) -> Fit:
     moved = old.precision_cholesky.T @ (mean - old.mean)
     quadratic = ((y - mean @ A) ** 2 / d).sum() + moved @ moved
     determinants = np.log(2 * np.pi * d).sum() + log_determinant(C) - log_determinant(old.precision_cholesky)
-    log_evidence = fit.log_evidence - 0.5 * (determinants + quadratic) - _penalty(h, noise, alpha)
+    log_evidence = fit.log_evidence - 0.5 * (determinants + quadratic) - penalty(h, noise, alpha)
     return Fit(float(log_evidence), Posterior(old.basis, mean, C), fit.likelihood, alpha, None, _no_gradient)
 
 
 def _no_gradient() -> dict:
     raise NotImplementedError("add_data keeps no gradient; call power_ep.regression on all data for it")
-
-
-# --- the linear model on (A, h) ---------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class _Solution:
-    log_evidence: float
-    mean: Array  # m (M,)
-    precision_cholesky: Array  # C (M, M), C Cᵀ = I + gram
-    gram: Array  # (M, M), A diag(1/d) Aᵀ, d = alpha h + noise, of which only the lower triangle is filled
-    tau: Array  # (N,), 1/d
-
-
-def _solve(load: Callable, rows: list[slice], y: Array, noise: float, alpha: float | Array) -> _Solution:
-    """Posterior and evidence; `load` turns each of the `rows` into A[:, rows] and h[rows]; source: :eq:`sr-collapsed`."""
-    tau = np.empty(len(y))
-
-    def sums(group):
-        gram, shift, log_normal, quadratic = None, 0.0, 0.0, 0.0
-        for part in group:
-            A, h = load(part)
-            power, y_part = _of(alpha, part), y[part]
-            d = power * h + noise
-            tau[part] = 1 / d
-            gram = np.zeros((len(A), len(A)), order="F") if gram is None else gram
-            add_gram(gram, A / np.sqrt(d))
-            shift = shift + A @ (y_part / d)
-            log_normal -= 0.5 * np.log(2 * np.pi * d).sum() + _penalty(h, noise, power)
-            quadratic += y_part @ (y_part / d)
-        return gram, shift, log_normal, quadratic
-
-    gram, shift, log_normal, quadratic = add_up(in_order(sums, grouped(rows)))
-    C, _ = safe_cholesky(symmetric(gram) + np.eye(len(shift)), name="I + A diag(1/d) A'")
-    mean = solve_lower(C, solve_lower(C, shift), transposed=True)
-
-    # yᵀ(AᵀA + diag d)⁻¹y, by a subtraction where that has the digits, else as a minimum over v
-    if quadratic < SUBTRACTED * len(y):
-        quadratic -= shift @ mean
-    else:
-        residuals = in_order(lambda part: ((y[part] - mean @ load(part)[0]) ** 2 @ tau[part],), rows)
-        quadratic = add_up(residuals)[0] + mean @ mean
-    log_evidence = log_normal - 0.5 * (log_determinant(C) + quadratic)
-    return _Solution(float(log_evidence), mean, C, gram, tau)
-
-
-def _of(alpha, rows):
-    """The powers of some rows, or the one that all share."""
-    return alpha[rows] if np.ndim(alpha) else alpha
-
-
-def _penalty(h, noise, alpha):
-    """Σ (1 − α)/(2α) log(1 + α h/noise), which is Σ h/(2 noise) at α = 0; source: :eq:`sr-evidence`."""
-    return ((1 - alpha) * log1p_ratio(alpha * h / noise) * h).sum() / (2 * noise)
-
-
-def _residual_derivative(total, d, alpha):
-    """dF/dh from dF/dd: h enters the noise d with weight α and the penalty by itself; source: :eq:`sr-gradient`."""
-    return alpha * total - (1 - alpha) / (2 * d)
-
-
-def _noise_derivative(total, h, d, noise, alpha):
-    """The terms of dF/dnoise from dF/dd: the noise enters d and the penalty; source: :eq:`sr-gradient`."""
-    return total + (1 - alpha) * h / (2 * noise * d)
-
-
-@one_blas_thread
-def _pointwise_gradient(features: Features, y: Array, solution: _Solution, noise: float, alpha: float | Array) -> dict:
-    """Gradient of the evidence, in one more pass over the data.
-
-    With v = (y − Aᵀm)/d, s = diag AᵀVA and fit = v² + s/d²:
-
-        dF/dd = ½ (fit − 1/d),   dF/dh = α dF/dd − (1 − α)/(2d) = ½ (α fit − 1/d),
-        dA = m vᵀ − V A/d                             at fixed h,
-        dA − 2 A diag(dF/dh) = m vᵀ − V A/d + A diag(1/d − α fit)     with h = k − |a|².
-
-    A vᵀ, the sum of the data's weighted residuals, is m, the stationary point of Σ r²/d + |m|². With gram = A diag(1/d) Aᵀ
-    and V gram = V (V⁻¹ − I) = I − V, the product that K_uu needs has a closed form but for one weighted gram matrix:
-
-        Σ dA Aᵀ = m mᵀ − (I − V) + gram − A diag(α fit) Aᵀ.
-    """
-    mean, V = solution.mean, cholesky_inverse(solution.precision_cholesky)
-    dnoise = np.empty(len(y))
-
-    def derivatives(rows, A, h):
-        tau, power = solution.tau[rows], _of(alpha, rows)
-        v = (y[rows] - mean @ A) * tau
-        dA = (A.T @ V).T  # V A, in Fortran order
-        fit = v**2 + np.einsum("mn,mn->n", A, dA) * tau**2
-        total = 0.5 * (fit - tau)
-        dnoise[rows] = _noise_derivative(total, h, 1 / tau, noise, power)
-        dA *= -tau
-        add_outer(dA, mean, v)
-        return dA, _residual_derivative(total, 1 / tau, power), power * fit
-
-    gradient, gram_h = through_data(features, derivatives)
-    T = np.outer(mean, mean) + V - np.eye(len(mean)) + solution.gram - gram_h
-    return through_pseudo_points(features, gradient, T) | {"noise": float(dnoise.sum())}
 
 
 # --- blocks -----------------------------------------------------------------------------------------------------------
@@ -278,17 +159,17 @@ def _pointwise_gradient(features: Features, y: Array, solution: _Solution, noise
 class _Rotated:
     """The data with each block in the eigenbasis of its residual covariance, blocks one after the other."""
 
-    A: np.ndarray  # (M, N)
-    h: np.ndarray  # (N,), the eigenvalues of the D_b
-    y: np.ndarray  # (N,)
-    alpha: np.ndarray  # (N,)
+    A: Array  # (M, N)
+    h: Array  # (N,), the eigenvalues of the D_b
+    y: Array  # (N,)
+    alpha: Array  # (N,)
     parts: list  # per block: (indices into the data, slice into the rotated data, eigenvectors U_b)
 
     def load(self, rows):
         return self.A[:, rows], self.h[rows]
 
 
-def _rotate(features, y, alpha, blocks):
+def _rotate(features: Features, y: Array, alpha: Array, blocks: list[Array]) -> _Rotated:
     """D_b = K_bb − A_bᵀA_b = U diag(λ) Uᵀ; then A_b U, λ and Uᵀy are a point-wise model; source: :eq:`sr-rotation`."""
     kernel, X, A = features.basis.kernel, features.X, features.A
     rotated_A, h, rotated_y, parts = np.empty_like(A), np.empty(len(y)), np.empty(len(y)), []
@@ -307,8 +188,8 @@ def _rotate(features, y, alpha, blocks):
 
 
 @one_blas_thread
-def _block_gradient(features, rotated, solution, noise):
-    """As `_pointwise_gradient`, with a matrix dF/dD_b for each block in place of dF/dh."""
+def _block_gradient(features: Features, rotated: _Rotated, solution: Solution, noise: float) -> dict:
+    """As `pointwise_gradient`, with a matrix dF/dD_b for each block in place of dF/dh."""
     kernel, X = features.basis.kernel, features.X
     dA = np.empty_like(features.A)
     dF_dd = np.empty(len(X))
@@ -328,7 +209,7 @@ def _block_gradient(features, rotated, solution, noise):
     gradient = pull_back(features, dA, np.zeros(len(X)))  # h enters through D_b, already counted in dA
     for key, value in dkernel.items():
         gradient[key] = gradient[key] + value
-    dnoise = _noise_derivative(dF_dd, rotated.h, 1 / solution.tau, noise, rotated.alpha)
+    dnoise = noise_derivative(dF_dd, rotated.h, 1 / solution.tau, noise, rotated.alpha)
     return gradient | {"noise": float(dnoise.sum())}
 
 
