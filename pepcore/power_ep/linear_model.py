@@ -13,7 +13,7 @@ from pepcore.features import Features, add_up, grouped, through_data, through_ps
 from pepcore.gaussian import Array, cholesky_inverse, log1p_ratio, log_determinant, safe_cholesky, solve_lower
 from pepcore.threads import in_order, one_blas_thread
 
-SUBTRACTED = 100.0  # mean of y²/d up to which the subtraction in the evidence loses too few digits to matter
+SUBTRACTED = 1e4  # mean of y²/d up to which the subtraction in the evidence loses too few digits to matter
 
 
 @dataclass(frozen=True, eq=False)
