@@ -15,7 +15,8 @@ PACKAGE = Path(__file__).resolve().parent.parent / "pepcore"
 
 # from the ground up; whoever adds a file or a folder says on which floor it stands
 FLOORS = (
-    ("gaussian", "threads"),
+    ("threads",),
+    ("gaussian",),
     ("validation",),
     ("kernels", "likelihoods", "sites", "metrics"),
     ("features", "sweeps", "datasets"),
