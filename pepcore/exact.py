@@ -4,13 +4,16 @@ These are the references that everything sparse is held against: O(N³) time, O(
 The matrix that is factorised is B = I + √τ K √τ, whose eigenvalues are at least 1 however singular K is.
 """
 
+from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pepcore.features import Basis, points_of_f
 from pepcore.gaussian import (
+    Array,
     cholesky_inverse,
     gram_lower,
     inverse_lower,
@@ -19,9 +22,9 @@ from pepcore.gaussian import (
     safe_cholesky,
     solve_lower,
 )
-from pepcore.kernels.base import check_kernel
+from pepcore.kernels.base import Kernel, check_kernel
 from pepcore.likelihoods import Gaussian
-from pepcore.likelihoods.base import check_likelihood
+from pepcore.likelihoods.base import Likelihood, check_likelihood
 from pepcore.posterior import Posterior
 from pepcore.results import Fit
 from pepcore.sites import ImproperCavityError, Sites, cavity, move, rank_one_update, target
@@ -29,7 +32,7 @@ from pepcore.sweeps import parallel, run_sweeps
 from pepcore.validation import check_alpha, check_inputs, check_jitter, check_positive, check_targets
 
 
-def regression(kernel, X, y, *, noise=0.1, jitter=1e-10):
+def regression(kernel: Kernel, X: ArrayLike, y: ArrayLike, *, noise: float = 0.1, jitter: float = 1e-10) -> Fit:
     """Gaussian-process regression with Gaussian noise, exact.
 
     Parameters
@@ -71,7 +74,7 @@ def regression(kernel, X, y, *, noise=0.1, jitter=1e-10):
     return Fit(float(log_evidence), posterior, Gaussian(noise), 1.0, sites, gradient)
 
 
-def _regression_gradient(kernel, X, L, white):
+def _regression_gradient(kernel: Kernel, X: Array, L: Array, white: Array) -> dict:
     """dF/dK = ½(γγᵀ − (K + noise I)⁻¹), pulled back; the noise stands on the diagonal."""
     gamma = solve_lower(L, white, transposed=True)
     dK = 0.5 * (np.outer(gamma, gamma) - cholesky_inverse(L))
@@ -80,19 +83,10 @@ def _regression_gradient(kernel, X, L, white):
 
 
 def infer(
-    kernel,
-    X,
-    y,
-    likelihood,
-    *,
-    alpha=1.0,
-    schedule="parallel",
-    step=1.0,
-    tolerance=1e-8,
-    max_sweeps=200,
-    jitter=1e-10,
-    callback=None,
-):
+    kernel: Kernel, X: ArrayLike, y: ArrayLike, likelihood: Likelihood, *,
+    alpha: ArrayLike = 1.0, schedule: str = "parallel", step: float = 1.0, tolerance: float = 1e-8,
+    max_sweeps: int = 200, jitter: float = 1e-10, callback: Callable | None = None,
+) -> Fit:
     """Power EP with one Gaussian site per datum, for any log-concave likelihood and any power in [0, 1].
 
     alpha = 1 is EP; alpha = 0 is variational inference by natural gradients, and log_evidence then a lower bound.
@@ -139,7 +133,7 @@ def infer(
     K = kernel(X)
     evaluate = partial(_evaluate, K, y, likelihood, alpha)
     propose = parallel if schedule == "parallel" else partial(_sequential, K, y, likelihood, alpha)
-    options = {"step": step, "tolerance": tolerance, "max_sweeps": max_sweeps, "callback": callback}
+    options: dict[str, Any] = {"step": step, "tolerance": tolerance, "max_sweeps": max_sweeps, "callback": callback}
     state, ending = run_sweeps(evaluate, propose, Sites.flat(len(y)), **options)
     posterior = _posterior(kernel, X, state.sites, jitter)
     gradient = partial(_fixed_point_gradient, kernel, X, y, likelihood, alpha, state)
@@ -150,19 +144,19 @@ class _State(NamedTuple):
     """Everything that follows from the sites."""
 
     sites: Sites
-    L: np.ndarray  # (N, N), L Lᵀ = B = I + √τ K √τ
-    half: np.ndarray  # (N, N), L⁻¹ √τ K, so that Σ = K − halfᵀ half
-    gamma: np.ndarray  # (N,), γ = ν − τμ = K⁻¹μ
-    mean: np.ndarray  # (N,), μ = Σν
-    variance: np.ndarray  # (N,), s = diag Σ
-    cavity_mean: np.ndarray  # (N,)
-    cavity_variance: np.ndarray  # (N,)
+    L: Array  # (N, N), L Lᵀ = B = I + √τ K √τ
+    half: Array  # (N, N), L⁻¹ √τ K, so that Σ = K − halfᵀ half
+    gamma: Array  # (N,), γ = ν − τμ = K⁻¹μ
+    mean: Array  # (N,), μ = Σν
+    variance: Array  # (N,), s = diag Σ
+    cavity_mean: Array  # (N,)
+    cavity_variance: Array  # (N,)
     log_evidence: float
     target: Sites
-    move: np.ndarray  # (2, N), from the sites to the target
+    move: Array  # (2, N), from the sites to the target
 
 
-def _evaluate(K, y, likelihood, alpha, sites):
+def _evaluate(K: Array, y: Array, likelihood: Likelihood, alpha: float | Array, sites: Sites) -> _State:
     """Posterior, evidence and targets for given sites.
 
     The evidence is −½ log|B| − ½ μᵀγ + Σ (l − log(c)/(2α) + ½ α γ² s\\) with γ = ν − τμ. It equals −½ log|B| + ½ νᵀΣν +
@@ -189,7 +183,7 @@ def _evaluate(K, y, likelihood, alpha, sites):
     return _State(sites, L, half, gamma, mean, variance, *cavities, float(log_evidence), goal, move(sites, goal, variance))
 
 
-def _marginals(K, sites, root, L):
+def _marginals(K: Array, sites: Sites, root: Array, L: Array) -> tuple[Array, Array, Array, Array, Array]:
     """γ = ν − τμ, μ = Kγ, s = diag Σ, 1 − τs, and half = L⁻¹ √τ K, each by the form that does not cancel at its site's τ."""
     sharp = sites.tau * np.diag(K) > 1
     half = solve_lower(L, np.array(root[:, None] * K, order="F"))
@@ -204,7 +198,7 @@ def _marginals(K, sites, root, L):
     return gamma, K @ gamma, variance, left, half
 
 
-def _sequential(K, y, likelihood, alpha, state, step):
+def _sequential(K: Array, y: Array, likelihood: Likelihood, alpha: float | Array, state: _State, step: float) -> Sites:
     """One site after the other moves, each from the posterior that the one before left (rank-one changes of Σ).
 
     Source: rasmussen2006 algorithm 3.5; :eq:`ep-posterior`.
@@ -226,7 +220,9 @@ def _sequential(K, y, likelihood, alpha, state, step):
     return Sites(tau, nu)
 
 
-def _fixed_point_gradient(kernel, X, y, likelihood, alpha, state):
+def _fixed_point_gradient(
+    kernel: Kernel, X: Array, y: Array, likelihood: Likelihood, alpha: float | Array, state: _State
+) -> dict:
     """dF/dK = ½(γγᵀ − β) with β = (K + τ⁻¹)⁻¹ and γ = K⁻¹μ; what the sites do cancels at the fixed point.
 
     For the likelihood's own parameters dF/dθ = Σ ∂l_α/∂θ.
@@ -240,7 +236,7 @@ def _fixed_point_gradient(kernel, X, y, likelihood, alpha, state):
     return gradient | {key: float(value.sum()) for key, value in own.items()}
 
 
-def _posterior(kernel, X, sites, jitter):
+def _posterior(kernel: Kernel, X: Array, sites: Sites, jitter: float) -> Posterior:
     """The posterior that these sites make, on the basis with Z = X; source: :eq:`gp-posterior`.
 
     With L Lᵀ = K + δI the jitter δ is part of the noise: K + 1/τ = L Lᵀ + (1/τ − δ). The features of X are the columns

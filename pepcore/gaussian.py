@@ -1,7 +1,7 @@
 """Gaussians in natural and moment coordinates, and a Cholesky factorisation that never fails silently."""
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import LinAlgError, blas, lapack
 
 Array = NDArray[np.float64]
@@ -13,7 +13,7 @@ class NotPositiveDefiniteError(LinAlgError):
     """A matrix that must be positive definite is not, even after the largest jitter allowed."""
 
 
-def safe_cholesky(K, scale=1.0, jitter=0.0, name="matrix"):
+def safe_cholesky(K: Array, scale: float = 1.0, jitter: float = 0.0, name: str = "matrix") -> tuple[Array, float]:
     """Lower Cholesky factor of ``K + jitter * scale * I``, with ten times the jitter after each failure.
 
     Parameters
@@ -56,7 +56,7 @@ def safe_cholesky(K, scale=1.0, jitter=0.0, name="matrix"):
         jitter = min(max(10 * jitter, 1e-10), MAX_JITTER)
 
 
-def solve_lower(L, B, transposed=False):
+def solve_lower(L: Array, B: Array, transposed: bool = False) -> Array:
     """Solve ``L X = B``, or ``Lᵀ X = B`` if `transposed`, for lower-triangular L (M, M) and B (M,) or (M, S).
 
     It writes over B when B is a Fortran-ordered matrix, which is what the block loops of this package hand over;
@@ -67,22 +67,22 @@ def solve_lower(L, B, transposed=False):
     return blas.dtrsm(1.0, L, B, lower=1, trans_a=int(transposed), overwrite_b=1)
 
 
-def inverse_lower(L):
+def inverse_lower(L: Array) -> Array:
     """L⁻¹ (M, M) for lower-triangular L (M, M), in Fortran order."""
     return lapack.dtrtri(L, lower=1)[0]
 
 
-def gram_lower(T):
+def gram_lower(T: Array) -> Array:
     """Tᵀ T (M, M) for lower-triangular T (M, M), in a third of the time of the product, which knows no zeros."""
     return symmetric(lapack.dlauum(T, lower=1)[0])
 
 
-def cholesky_inverse(L):
+def cholesky_inverse(L: Array) -> Array:
     """(L Lᵀ)⁻¹ (M, M) from the Cholesky factor L (M, M)."""
     return gram_lower(inverse_lower(L))
 
 
-def multiply_lower(T, B, transposed=False):
+def multiply_lower(T: Array, B: Array, transposed: bool = False) -> Array:
     """``T B``, or ``Tᵀ B`` if `transposed`, for lower-triangular T (M, M); writes over B (M, S) if Fortran-ordered.
 
     With T = L⁻¹ this takes half the time of `solve_lower`. It may lose log10 cond(L) digits, so it serves for
@@ -91,17 +91,17 @@ def multiply_lower(T, B, transposed=False):
     return blas.dtrmm(1.0, T, B, lower=1, trans_a=int(transposed), overwrite_b=1)
 
 
-def symmetric(lower):
+def symmetric(lower: Array) -> Array:
     """The symmetric matrix (M, M) whose lower triangle is that of `lower`."""
     return np.tril(lower) + np.tril(lower, -1).T
 
 
-def log_determinant(L):
+def log_determinant(L: Array) -> float:
     """log |L Lᵀ| from the Cholesky factor L (M, M)."""
     return 2.0 * np.log(np.diag(L)).sum()
 
 
-def kl_divergence(mean_q, covariance_q, mean_p, covariance_p):
+def kl_divergence(mean_q: Array, covariance_q: Array, mean_p: Array, covariance_p: Array) -> float:
     """KL(q ‖ p) in nats between two Gaussians, means (M,) and covariances (M, M)."""
     Lq, _ = safe_cholesky(covariance_q, name="covariance of q")
     Lp, _ = safe_cholesky(covariance_p, name="covariance of p")
@@ -110,14 +110,14 @@ def kl_divergence(mean_q, covariance_q, mean_p, covariance_p):
     return 0.5 * ((root**2).sum() + shift @ shift - len(mean_q) + log_determinant(Lp) - log_determinant(Lq))
 
 
-def log1p_ratio(x):
+def log1p_ratio(x: ArrayLike) -> Array:
     """log(1 + x)/x for an array x > −1, with its limit 1 at x = 0."""
     x = np.asarray(x, dtype=float)
     safe = np.where(x == 0, 1.0, x)
     return np.where(x == 0, 1.0, np.log1p(safe) / safe)
 
 
-def log_ratio(kept, removed):
+def log_ratio(kept: Array, removed: Array) -> Array:
     """−log(kept)/removed for arrays kept > 0 and removed with the sum 1, neither of which the other tells when it is small."""
     most = removed > 0.5
     by_kept = -np.log(kept) / np.where(most, removed, 1.0)

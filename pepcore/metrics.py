@@ -7,13 +7,15 @@ predictor: the Gaussian with the mean and the variance of the training targets, 
 """
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from pepcore.gaussian import Array
 from pepcore.validation import as_real, check_all_positive, check_finite, check_targets
 
 ROUNDING = 1e-14  # of a mean, relative to the largest of the numbers that it is taken of
 
 
-def rmse(y, mean):
+def rmse(y: ArrayLike, mean: ArrayLike) -> float:
     """Root mean squared error, √(1/S Σ (yₛ − meanₛ)²), in the units of y.
 
     Parameters
@@ -29,7 +31,7 @@ def rmse(y, mean):
     return float(np.sqrt(_mean_squared(*_pair(y, mean))))
 
 
-def smse(y, mean, y_train):
+def smse(y: ArrayLike, mean: ArrayLike, y_train: ArrayLike) -> float:
     """Standardised mean squared error, Σ (yₛ − meanₛ)² / Σ (yₛ − ȳ)² with ȳ the mean of the training targets; no unit.
 
     0 is perfect and 1 is what the trivial predictor reaches. Rasmussen & Williams divide by the variance of the test
@@ -55,7 +57,7 @@ def smse(y, mean, y_train):
     return float(_mean_squared(y, mean) / trivial)
 
 
-def nll(y, mean, variance):
+def nll(y: ArrayLike, mean: ArrayLike, variance: ArrayLike) -> float:
     """Mean negative log predictive density, 1/S Σ ½ log(2π varₛ) + ½ (yₛ − meanₛ)²/varₛ, in nats.
 
     Parameters
@@ -75,7 +77,7 @@ def nll(y, mean, variance):
     return float(_gaussian_loss(y, mean, _variance(variance, len(y))).mean())
 
 
-def smll(y, mean, variance, y_train):
+def smll(y: ArrayLike, mean: ArrayLike, variance: ArrayLike, y_train: ArrayLike) -> float:
     """Standardised mean log loss: `nll` minus the `nll` of the trivial predictor N(mean, variance of y_train), in nats.
 
     The sign is that of Rasmussen & Williams and of bui2017: 0 is the trivial predictor, negative is better than it.
@@ -102,7 +104,7 @@ def smll(y, mean, variance, y_train):
     return float(nll(y, mean, variance) - trivial)
 
 
-def error_rate(y, prediction):
+def error_rate(y: ArrayLike, prediction: ArrayLike) -> float:
     """Fraction of test points whose most probable class is wrong.
 
     Parameters
@@ -124,7 +126,7 @@ def error_rate(y, prediction):
     return float(np.where(p == 0.5, 0.5, (p > 0.5) != (y > 0)).mean())
 
 
-def nll_binary(y, p):
+def nll_binary(y: ArrayLike, p: ArrayLike) -> float:
     """Mean negative log probability of the true label, −1/S Σ log p(yₛ), in nats; infinite where it was given 0.
 
     Parameters
@@ -143,7 +145,7 @@ def nll_binary(y, p):
     return _mean_negative_log(np.where(y > 0, p, 1 - p))
 
 
-def nll_classes(y, p):
+def nll_classes(y: ArrayLike, p: ArrayLike) -> float:
     """Mean negative log probability of the true class, −1/S Σ log p(s, yₛ), in nats; infinite where it was given 0.
 
     Parameters
@@ -165,15 +167,15 @@ def nll_classes(y, p):
 # --- losses -----------------------------------------------------------------------------------------------------------
 
 
-def _mean_squared(y, mean):
+def _mean_squared(y: Array, mean: float | Array) -> float:
     return ((y - mean) ** 2).mean()
 
 
-def _gaussian_loss(y, mean, variance):
+def _gaussian_loss(y: Array, mean: float | Array, variance: float | Array) -> Array:
     return 0.5 * (np.log(2 * np.pi * variance) + (y - mean) ** 2 / variance)
 
 
-def _mean_negative_log(p):
+def _mean_negative_log(p: Array) -> float:
     with np.errstate(divide="ignore"):  # log 0 = −inf is the answer, not an accident
         return float(-np.log(p).mean())
 
@@ -181,29 +183,29 @@ def _mean_negative_log(p):
 # --- checks -----------------------------------------------------------------------------------------------------------
 
 
-def _vector(value, name):
+def _vector(value: ArrayLike, name: str) -> Array:
     value = as_real(value, name)
     if value.ndim != 1 or value.size == 0:
         raise ValueError(f"{name} has shape {value.shape}, expected a vector with at least one element.")
     return check_finite(value, name)
 
 
-def _pair(y, mean):
+def _pair(y: ArrayLike, mean: ArrayLike) -> tuple[Array, Array]:
     y = _vector(y, "y")
     return y, check_targets(mean, len(y), "mean", "element of y")
 
 
-def _variance(variance, size):
+def _variance(variance: ArrayLike, size: int) -> Array:
     return check_all_positive(check_targets(variance, size, "variance", "element of y"), "variance")
 
 
-def _probabilities(p, name):
+def _probabilities(p: Array, name: str) -> Array:
     if ((p < 0) | (p > 1)).any():
         raise ValueError(f"{name} must hold probabilities in [0, 1]; got values from {p.min():.6g} to {p.max():.6g}.")
     return p
 
 
-def _binary(y, p):
+def _binary(y: ArrayLike, p: ArrayLike) -> tuple[Array, Array]:
     y = _vector(y, "y")
     if not np.isin(y, (-1, 1)).all():
         raise ValueError(
@@ -212,7 +214,7 @@ def _binary(y, p):
     return y, _probabilities(check_targets(p, len(y), "p", "element of y"), "p")
 
 
-def _class_probabilities(y, p):
+def _class_probabilities(y: ArrayLike, p: ArrayLike) -> tuple[np.ndarray, Array]:
     y, p = _vector(y, "y"), check_finite(as_real(p, "p"), "p")
     if p.ndim != 2 or len(p) != len(y):
         raise ValueError(f"p has shape {p.shape}, expected ({len(y)}, C): one row per label, one column per class.")

@@ -6,22 +6,23 @@ q(v) = N(m, V) with V⁻¹ = I + A diag(τ) Aᵀ and V⁻¹m = A ν.
 import numpy as np
 from scipy.linalg import blas, lapack
 
-from pepcore.gaussian import safe_cholesky, solve_lower, symmetric
-from pepcore.sites import ImproperCavityError
+from pepcore.features import Features
+from pepcore.gaussian import Array, safe_cholesky, solve_lower, symmetric
+from pepcore.sites import ImproperCavityError, Sites
 
 
-def posterior_of(features, sites):
+def posterior_of(features: Features, sites: Sites) -> tuple[Array, Array]:
     """m (M,) and the Cholesky factor C (M, M) of V⁻¹ = I + A diag(τ) Aᵀ; source: :eq:`gp-posterior`."""
     return solve_posterior(*lower_sums(features, sites), concave=np.all(sites.tau >= 0))
 
 
-def natural_parameters(features, sites):
+def natural_parameters(features: Features, sites: Sites) -> tuple[Array, Array]:
     """Σ τ a aᵀ (M, M) and Σ ν a (M,): what the sites add to the prior's natural parameters I and 0."""
     precision, shift = lower_sums(features, sites)
     return symmetric(precision), shift
 
 
-def lower_sums(features, sites):
+def lower_sums(features: Features, sites: Sites) -> tuple[Array, Array]:
     """`natural_parameters` with the lower triangle of the matrix alone, which is all that a factorisation reads."""
     M = len(features.basis.Z)
     precision, shift = np.zeros((M, M), order="F"), np.zeros(M)
@@ -39,7 +40,7 @@ def lower_sums(features, sites):
     return precision, shift
 
 
-def solve_posterior(precision, shift, concave):
+def solve_posterior(precision: Array, shift: Array, concave: bool) -> tuple[Array, Array]:
     """m (M,) and the Cholesky factor C (M, M) of I + precision, of which only the lower triangle is read.
 
     If `concave`, precision is a sum of non-negative terms and a failure can only be rounding, which a jitter mends;

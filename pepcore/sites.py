@@ -7,11 +7,12 @@ Written with l_α = (1/α) log E[p(y|f)^α] in place of log Z the formulas hold 
 """
 
 from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 from scipy.linalg import blas
 
-from pepcore.gaussian import log1p_ratio
+from pepcore.gaussian import Array, log1p_ratio
 from pepcore.validation import as_real, check_finite
 
 
@@ -31,15 +32,15 @@ class Sites:
     Source: bui2017 eqs (64) and (77) with τ = 1/v_n and ν = g_n/v_n; :eq:`ep-site`.
     """
 
-    tau: np.ndarray
-    nu: np.ndarray
+    tau: Array
+    nu: Array
 
     @classmethod
-    def flat(cls, size):
+    def flat(cls, size: int) -> Self:
         """`size` sites that say nothing yet: τ = ν = 0, so that the posterior is the prior."""
         return cls(np.zeros(size), np.zeros(size))
 
-    def toward(self, target, step):
+    def toward(self, target: "Sites", step: float) -> "Sites":
         """The damped step τ ← (1 − ε) τ + ε τ*, and ν alike, with ε = `step` in (0, 1].
 
         At α = 0 it is a natural-gradient step of length ε on the variational bound.
@@ -52,7 +53,7 @@ class Sites:
         )
 
 
-def cavity(mean, variance, sites, alpha):
+def cavity(mean: Array, variance: Array, sites: Sites, alpha: float | Array) -> tuple[Array, Array]:
     """Marginals of the posterior after a fraction alpha of each datum's own site is divided out.
 
     c = 1 − α τ s,   s\\ = s/c,   μ\\ = (μ − α ν s)/c.
@@ -86,7 +87,10 @@ def cavity(mean, variance, sites, alpha):
     return (mean - alpha * sites.nu * variance) / kept, variance / kept
 
 
-def target(cavity_mean, cavity_variance, d1, d2, alpha, shrinkage=None):
+def target(
+    cavity_mean: Array, cavity_variance: Array, d1: Array, d2: Array, alpha: float | Array,
+    shrinkage: Array | None = None,
+) -> Sites:
     """The sites that move each cavity to the moments of its tilted distribution.
 
     τ* = −d2/(1 + α d2 s\\),   ν* = (d1 − d2 μ\\)/(1 + α d2 s\\).
@@ -109,14 +113,16 @@ def target(cavity_mean, cavity_variance, d1, d2, alpha, shrinkage=None):
     return Sites(-d2 / shrinkage, (d1 - d2 * cavity_mean) / shrinkage)
 
 
-def move(sites, goal, variance):
+def move(sites: Sites, goal: Sites, variance: Array) -> Array:
     """How far each site is from its goal, in units that do not depend on those of f: (2, N), (τ* − τ) s and (ν* − ν) √s."""
     way = np.empty((2, *np.shape(variance)))
     way[0], way[1] = (goal.tau - sites.tau) * variance, (goal.nu - sites.nu) * np.sqrt(variance)
     return way
 
 
-def rank_one_update(mean, covariance, Va, along, spread, tau, nu):
+def rank_one_update(
+    mean: Array, covariance: Array, Va: Array, along: float, spread: float, tau: float, nu: float
+) -> None:
     """Multiply the factor exp(ν aᵀv − ½ τ (aᵀv)²) into N(mean, covariance), in place; with −τ and −ν it is divided out.
 
     One O(M²) step by the Sherman-Morrison identity, in place of an O(M³) inversion.
@@ -146,7 +152,7 @@ def rank_one_update(mean, covariance, Va, along, spread, tau, nu):
     blas.dger(-tau / growth, Va, Va, a=covariance, overwrite_a=1)
 
 
-def site_energy(mean, variance, sites, alpha):
+def site_energy(mean: Array, variance: Array, sites: Sites, alpha: float | Array) -> Array:
     """What removing the site costs: (G(cavity) − G(posterior))/alpha, with its limit at alpha = 0.
 
     log evidence = G(posterior) − G(prior) + Σ_n (l_alpha,n + site_energy_n), G the log-normaliser of a Gaussian.
@@ -172,7 +178,7 @@ def site_energy(mean, variance, sites, alpha):
     return log_determinant + quadratic
 
 
-def check_sites(sites, shape, name="sites"):
+def check_sites(sites: Any, shape: tuple[int, ...], name: str = "sites") -> Sites:
     """Check Sites to start from; returns a copy, or ValueError for another kind or shape, or values that are not finite."""
     expected = f"{name} must be Sites of shape {shape}, the last axis one for each row of X, as a fit of this kind holds them"
     if not isinstance(sites, Sites):

@@ -23,7 +23,7 @@ NEAR = 0.3  # above this change of a site the sweeps are not yet near enough to 
 ASTRAY = 4.0  # mixing does not bring the sites closer in every sweep; so many times further off, the step is too long
 
 
-def damped_step(change, before, turned, step, largest):
+def damped_step(change: float, before: float, turned: bool, step: float, largest: float) -> float:
     """The step for the next sweep, by the change that is left, that before the last sweep, and whether the sites turned."""
     if change > before:
         return max(0.5 * step, min(step, PATIENT_STEP))
@@ -34,7 +34,10 @@ def damped_step(change, before, turned, step, largest):
     return min(STEP_GROWTH * step, largest)
 
 
-def run_sweeps(evaluate, propose, start, *, step, tolerance, max_sweeps, callback=None, next_step=damped_step):
+def run_sweeps(
+    evaluate: Callable, propose: Callable, start: Any, *,
+    step: float, tolerance: float, max_sweeps: int, callback: Callable | None = None, next_step: Callable = damped_step,
+) -> tuple[Any, dict]:
     """Sweep until neither a site nor the evidence moves by more than the tolerance.
 
     A sweep is undone, and tried again at half the step, when a cavity becomes improper or the sites run away, as those of
@@ -85,14 +88,14 @@ def run_sweeps(evaluate, propose, start, *, step, tolerance, max_sweeps, callbac
     return state, {"converged": converged, "message": message, "sweeps": sweep, "history": history}
 
 
-def warn_unconverged(message):
+def warn_unconverged(message: str) -> None:
     """A RuntimeWarning at the line that entered the package, whatever decorators and optimisers lie between."""
     names = [frame.f_globals.get("__name__", "") for frame, _ in walk_stack(sys._getframe())]
     entered = max(level for level, name in enumerate(names, start=1) if name.partition(".")[0] == "pepcore")
     warnings.warn(message, RuntimeWarning, stacklevel=entered + 1)
 
 
-def _steady(history, tolerance):
+def _steady(history: list, tolerance: float) -> bool:
     """Whether the last sweep left the evidence where it was, or the sites do not move any more."""
     if history[-1]["change"] <= STILL:
         return True
@@ -100,12 +103,14 @@ def _steady(history, tolerance):
     return abs(now - before) <= tolerance * max(1.0, abs(now))
 
 
-def parallel(state, step):
+def parallel(state: Any, step: float) -> Sites:
     """All sites move, each from the same posterior."""
     return state.sites.toward(state.target, step)
 
 
-def _advance(state, change, propose, evaluate, step, largest, next_step):
+def _advance(
+    state: Any, change: float, propose: Callable, evaluate: Callable, step: float, largest: float, next_step: Callable
+) -> tuple[Any, float]:
     """The state after one sweep and the step for the next; a sweep that leads nowhere is retried at half step."""
     new, step = halving(lambda step: unless_astray(evaluate(propose(state, step)), state), step)
     if new is None:
@@ -140,7 +145,7 @@ def unless_astray(new: Any, old: Any) -> Any:
     return new if _change(new) <= RUNAWAY * max(1.0, _change(old)) else None
 
 
-def _change(state):
+def _change(state: Any) -> float:
     return float(np.abs(state.move).max())
 
 
@@ -166,10 +171,10 @@ class Mixing:
     Source: H. F. Walker and P. Ni, Anderson acceleration for fixed-point iterations, SIAM J. Numer. Anal. 49 (2011).
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.moves, self.points, self.last = [], [], None
 
-    def __call__(self, state, step):
+    def __call__(self, state: Any, step: float) -> Any:
         """The next sites."""
         point, move = state.sites.toward(state.target, step), state.move.ravel()
         failed, self.last = state is self.last, state
@@ -183,7 +188,7 @@ class Mixing:
         weights = np.linalg.lstsq(differences, move, rcond=1e-8)[0]
         return combine(self.points, [*weights, 1 - weights.sum()])
 
-    def next_step(self, change, before, turned, step, largest):
+    def next_step(self, change: float, before: float, turned: bool, step: float, largest: float) -> float:
         """As `damped_step`; while sweeps are mixed, a turn or a small rise does not call for a shorter step."""
         if change > NEAR:
             return damped_step(change, before, turned, step, largest)
@@ -192,7 +197,7 @@ class Mixing:
         return min(STEP_GROWTH * step, largest)
 
 
-def combine(points, weights):
+def combine(points: list, weights: list) -> Any:
     """Σ w · sites, for a list of Sites or of TiedSites."""
     if isinstance(points[0], Sites):
         pairs = list(zip(points, weights, strict=True))

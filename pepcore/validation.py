@@ -4,14 +4,19 @@ Every function returns the checked value as float64 (without a copy where it alr
 writes to what it was given.  Nothing is coerced silently: a wrong shape is an error, not a guess.
 """
 
+from collections.abc import Iterable, Sequence
 from itertools import chain
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from pepcore.gaussian import MAX_JITTER
+from pepcore.gaussian import MAX_JITTER, Array
+
+T = TypeVar("T")
 
 
-def as_real(value, name, expected="an array of real numbers"):
+def as_real(value: ArrayLike, name: str, expected: str = "an array of real numbers") -> Array:
     """Turn `value` into a float64 array, or say why that is not possible.
 
     Parameters
@@ -41,7 +46,7 @@ def as_real(value, name, expected="an array of real numbers"):
         raise ValueError(f"{name} must be {expected} ({reason})") from None
 
 
-def refuse_mask(value, name):
+def refuse_mask(value: Any, name: str) -> None:
     """Raise ValueError for a masked array, and for lists that hold one: NumPy would use what lies under the mask."""
     if isinstance(value, list | tuple) and _hold_mask(value):
         for i, item in enumerate(value):
@@ -53,7 +58,7 @@ def refuse_mask(value, name):
         )
 
 
-def _hold_mask(items):
+def _hold_mask(items: Sequence) -> bool:
     """Whether there is a masked array among the items of a list, or in lists among them; quick, as they may be many."""
     kinds = set(map(type, items))
     if any(issubclass(kind, list | tuple) for kind in kinds):
@@ -63,7 +68,7 @@ def _hold_mask(items):
     return any(issubclass(kind, np.ma.MaskedArray) for kind in kinds)
 
 
-def check_finite(array, name):
+def check_finite(array: Array, name: str) -> Array:
     """Raise ValueError if `array` (any shape) holds a NaN or an infinity; return it otherwise."""
     finite = np.isfinite(array)
     if not finite.all():
@@ -78,7 +83,7 @@ def check_finite(array, name):
     return array
 
 
-def check_inputs(X, name="X", columns=None, copy=False):
+def check_inputs(X: ArrayLike, name: str = "X", columns: int | None = None, copy: bool = False) -> Array:
     """Check a set of inputs (N, D), one row per point; `copy` is for a result that keeps them.
 
     Returns
@@ -102,7 +107,7 @@ def check_inputs(X, name="X", columns=None, copy=False):
     return check_finite(np.array(X) if copy else X, name)
 
 
-def check_targets(y, size, name="y", each="row of X", copy=False):
+def check_targets(y: ArrayLike, size: int, name: str = "y", each: str = "row of X", copy: bool = False) -> Array:
     """Check targets, one for each of `size` things that `each` names.
 
     Returns
@@ -120,7 +125,7 @@ def check_targets(y, size, name="y", each="row of X", copy=False):
     return check_finite(np.array(y) if copy else y, name)
 
 
-def check_alpha(alpha, size=None):
+def check_alpha(alpha: ArrayLike, size: int | None = None) -> float | Array:
     """Check the power alpha, or one private power per datum (or per block).
 
     Parameters
@@ -150,7 +155,7 @@ def check_alpha(alpha, size=None):
     return float(alpha) if alpha.ndim == 0 else alpha.copy()
 
 
-def check_number(value, name):
+def check_number(value: ArrayLike, name: str) -> float:
     """Check one real number; returns it as float.
 
     ValueError for text, NaN, an infinity, or an array, even of one element.
@@ -161,12 +166,12 @@ def check_number(value, name):
     return float(check_finite(number, name))
 
 
-def check_positive(value, name):
+def check_positive(value: ArrayLike, name: str) -> float:
     """Check a positive number such as a noise variance; returns it as float, or ValueError as `check_all_positive`."""
     return float(check_all_positive(check_number(value, name), name))
 
 
-def check_all_positive(value, name):
+def check_all_positive(value: ArrayLike, name: str) -> Array:
     """Check positive parameters, as many as there are; returns a float64 array, or ValueError if one is not positive."""
     value = check_finite(as_real(value, name), name)
     if (value <= 0).any():
@@ -177,7 +182,7 @@ def check_all_positive(value, name):
     return value
 
 
-def check_all_not_negative(value, name):
+def check_all_not_negative(value: ArrayLike, name: str) -> Array:
     """Check parameters that may be 0, as many as there are; returns a float64 array, or ValueError if one is below."""
     value = check_finite(as_real(value, name), name)
     if (value < 0).any():
@@ -185,7 +190,7 @@ def check_all_not_negative(value, name):
     return value
 
 
-def check_not_negative(value, name, advice):
+def check_not_negative(value: ArrayLike, name: str, advice: str) -> float:
     """Check a number that may be 0; returns it as float, or ValueError with the advice if it is below."""
     number = check_number(value, name)
     if number < 0:
@@ -193,7 +198,7 @@ def check_not_negative(value, name, advice):
     return number
 
 
-def check_jitter(jitter):
+def check_jitter(jitter: ArrayLike) -> float:
     """Check a jitter relative to the kernel's variance; returns it as float, or ValueError outside [0, 1e-2]."""
     jitter = check_number(jitter, "jitter")
     if not 0 <= jitter <= MAX_JITTER:
@@ -203,7 +208,7 @@ def check_jitter(jitter):
     return jitter
 
 
-def check_step(step):
+def check_step(step: ArrayLike) -> float:
     """Check the length of a damped step; returns it as float, or ValueError outside (0, 1]."""
     step = check_positive(step, "step")
     if step > 1:
@@ -211,7 +216,7 @@ def check_step(step):
     return step
 
 
-def check_count(value, name, least=1):
+def check_count(value: ArrayLike, name: str, least: int = 1) -> int:
     """Check a number of things, such as sweeps; returns it as int, or ValueError for no whole number or one below `least`."""
     number = as_real(value, name, "a whole number")
     if number.ndim or not np.isfinite(number) or number < least or number != np.floor(number):
@@ -219,7 +224,7 @@ def check_count(value, name, least=1):
     return int(number)
 
 
-def check_fraction(value, name):
+def check_fraction(value: ArrayLike, name: str) -> float:
     """Check a number between 0 and 1, both included; returns it as float, or ValueError outside [0, 1]."""
     number = check_number(value, name)
     if not 0 <= number <= 1:
@@ -227,7 +232,7 @@ def check_fraction(value, name):
     return number
 
 
-def check_names(names, known, name="optimise"):
+def check_names(names: Iterable[str], known: tuple[str, ...], name: str = "optimise") -> tuple[str, ...]:
     """Check a choice among known names; returns it as a tuple, or ValueError for one name alone or names unknown."""
     choices = ", ".join(map(repr, known))
     if isinstance(names, str) or not np.iterable(names):
@@ -240,7 +245,7 @@ def check_names(names, known, name="optimise"):
     return names
 
 
-def check_order(order, size):
+def check_order(order: ArrayLike | None, size: int) -> np.ndarray:
     """Check a permutation of 0 ... size − 1, or None for 0, 1, 2, ...; returns (size,) int, or ValueError for anything else."""
     if order is None:
         return np.arange(size)
@@ -253,7 +258,7 @@ def check_order(order, size):
     return order.astype(int)
 
 
-def check_part(part, fits, name, expected, example):
+def check_part(part: T, fits: bool, name: str, expected: str, example: str) -> T:
     """The part of a model itself; ValueError for a class in place of its instance, and for what does not fit."""
     if isinstance(part, type):
         raise ValueError(f"{name} is the class {part.__name__}, expected an object made of it; give {part.__name__}(...)")

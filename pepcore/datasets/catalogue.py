@@ -12,6 +12,8 @@ from importlib import resources
 
 import numpy as np
 
+from pepcore.gaussian import Array
+
 
 class DataError(ValueError):
     """The values are not those of the data set they are said to be."""
@@ -60,7 +62,7 @@ class Info:
     train_fraction: float = 0.9
 
     @property
-    def filename(self):
+    def filename(self) -> str:
         return f"{self.name}.npz" if self.origin["kind"] == "openml" else f"{self.name}.csv.gz"
 
 
@@ -80,19 +82,19 @@ class Dataset:
     """
 
     name: str
-    X: np.ndarray
-    y: np.ndarray
+    X: Array
+    y: Array
     task: str
     info: Info | None = None
     truth: dict = field(default_factory=dict)
 
 
-def _read():
+def _read() -> dict[str, Info]:
     facts = tomllib.loads(resources.files("pepcore.datasets").joinpath("registry.toml").read_text(encoding="utf-8"))
     return {name: _info(name, entry) for name, entry in facts.items()}
 
 
-def _info(name, entry):
+def _info(name: str, entry: dict) -> Info:
     text = {int(column): tuple(words) for column, words in entry.pop("text", {}).items()}
     lists = {key: tuple(entry.pop(key, ())) for key in ("classes", "columns")}
     return Info(name, **entry, **lists, text=text)
@@ -101,7 +103,7 @@ def _info(name, entry):
 registry = _read()
 
 
-def find(name):
+def find(name: str) -> Info:
     """The Info of a data set; for an unknown name, a ValueError that suggests the nearest known ones."""
     if name in registry:
         return registry[name]
@@ -110,7 +112,7 @@ def find(name):
     raise ValueError(f"there is no data set {name!r}; {hint}")
 
 
-def content_checksum(X, y):
+def content_checksum(X: Array, y: Array) -> str:
     """sha256 of the values: X (N, D), then y (N,), as little-endian float32 in row order.
 
     Independent of the file format, and of how many digits beyond the seventh a source prints. The order of the rows
@@ -122,7 +124,7 @@ def content_checksum(X, y):
     return checksum.hexdigest()
 
 
-def verify(info, X, y, where):
+def verify(info: Info, X: Array, y: Array, where: str) -> None:
     """Raise DataError, naming `where` the values came from, unless X (N, D) and y (N,) are those of the data set."""
     if X.shape != (info.N, info.D):
         raise DataError(
@@ -141,5 +143,5 @@ def verify(info, X, y, where):
         )
 
 
-def _mend(info, where):
+def _mend(info: Info, where: str) -> str:
     return f"remove it and load {info.name!r} again, or replace it by the original."

@@ -5,9 +5,11 @@ import zlib
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pepcore.datasets import origins
-from pepcore.datasets.catalogue import DataError, Dataset, find, registry, verify
+from pepcore.datasets.catalogue import DataError, Dataset, Info, find, registry, verify
+from pepcore.gaussian import Array
 from pepcore.validation import as_real, check_finite
 
 
@@ -15,7 +17,7 @@ class DataNotFoundError(FileNotFoundError):
     """A data set is neither on disk nor to be had from its public origin."""
 
 
-def load(name, data_home=None):
+def load(name: str, data_home: str | Path | None = None) -> Dataset:
     """A data set of the registry, verified.
 
     Looks for `<folder>/<name>.csv.gz`, then `<name>.csv.gz`, in `data_home` and in the user's cache; what is in neither
@@ -55,7 +57,7 @@ def load(name, data_home=None):
     return Dataset(name, X, y, info.task, info)
 
 
-def splits(dataset):
+def splits(dataset: Dataset | str) -> list[tuple[np.ndarray, np.ndarray]]:
     """The 20 random splits of a data set into training and test rows.
 
     With `numpy.random.RandomState(1)`, twenty permutations of the rows one after the other; the first
@@ -80,7 +82,7 @@ def splits(dataset):
     return [(order[:count], order[count:]) for order in orders]
 
 
-def official_split(dataset):
+def official_split(dataset: Dataset | str) -> tuple[np.ndarray, np.ndarray]:
     """The source's own training and test rows, as a pair of index arrays; ValueError for a set that has none."""
     info = dataset.info if isinstance(dataset, Dataset) else find(dataset)
     if info is None or info.train_rows is None:
@@ -89,7 +91,7 @@ def official_split(dataset):
     return np.arange(info.train_rows), np.arange(info.train_rows, info.N)
 
 
-def location_scale(train):
+def location_scale(train: ArrayLike) -> tuple[Array, Array]:
     """Mean and standard deviation of each column, with scale 1 for a column that is constant.
 
     Parameters
@@ -112,7 +114,7 @@ def location_scale(train):
     return train.mean(0), np.where(constant, 1.0, train.std(0))
 
 
-def standardise(train, test):
+def standardise(train: ArrayLike, test: ArrayLike) -> tuple[Array, Array]:
     """Shift and scale the columns of both arrays by the mean and the standard deviation of the training rows.
 
     A column that is constant in `train` is only shifted. The arrays given are not changed.
@@ -141,17 +143,17 @@ def standardise(train, test):
 # --- where the values come from ---------------------------------------------------------------------------------------
 
 
-def _cache():
+def _cache() -> Path:
     import pooch
 
     return Path(pooch.os_cache("pepcore"))
 
 
-def _candidates(info, folders):
+def _candidates(info: Info, folders: list[Path]) -> list[Path]:
     return [folder / info.folder / info.filename for folder in folders] + [folder / info.filename for folder in folders]
 
 
-def _from_files(info, folders):
+def _from_files(info: Info, folders: list[Path]) -> tuple[Array, Array, Path] | None:
     """X, y and the path of the first file that is there; None if there is none."""
     path = next((path for path in _candidates(info, folders) if path.is_file()), None)
     if path is None:
@@ -163,7 +165,7 @@ def _from_files(info, folders):
     return X, y, path
 
 
-def _read_csv(path, text):
+def _read_csv(path: Path, text: dict) -> tuple[Array, Array]:
     lines = origins._read_lines(path)[1:]  # a header row, then y in the last column
     if text:
         return origins.parse(lines, {}, text)
@@ -171,7 +173,7 @@ def _read_csv(path, text):
     return table[:, :-1].copy(), table[:, -1].copy()
 
 
-def _read_npz(path):
+def _read_npz(path: Path) -> tuple[Array, Array]:
     """Images and labels in two parts, as MNIST is stored; float32, to save memory."""
     with np.load(path) as file:
         X = np.concatenate([file["x_train"], file["x_test"]])
@@ -179,7 +181,7 @@ def _read_npz(path):
     return X.reshape(len(X), -1).astype(np.float32), y.astype(float)
 
 
-def _from_origin(info, folders):
+def _from_origin(info: Info, folders: list[Path]) -> tuple[Array, Array, str]:
     cache = _cache()
     try:
         X, y = origins.rebuild(info, cache)
@@ -190,7 +192,7 @@ def _from_origin(info, folders):
     return X, y, f"{where} ({kept})" if kept else where
 
 
-def _where_to_place(info, folders, cache, reason):
+def _where_to_place(info: Info, folders: list[Path], cache: Path, reason: Exception) -> str:
     places = "\n".join(f"    {path}" for path in _candidates(info, [*folders, cache]))
     hint = (
         "" if folders else "\n(the environment variable PEPCORE_DATA, which may name a folder of your own, is not set)"
@@ -210,7 +212,7 @@ def _where_to_place(info, folders, cache, reason):
     )
 
 
-def _rows(dataset):
+def _rows(dataset: Dataset | str) -> tuple[int, float]:
     """Number of rows and training fraction of a Dataset or of a named set."""
     if isinstance(dataset, Dataset):
         return len(dataset.y), dataset.info.train_fraction if dataset.info else 0.9

@@ -1,12 +1,17 @@
 """The iteration: natural gradients for q, Adam for the rest."""
 
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pepcore.decoupled.bases import Bases
-from pepcore.decoupled.learning import Learner
+from pepcore.decoupled.learning import DecoupledFit, Learner
 from pepcore.decoupled.natural import ramp
 from pepcore.decoupled.parametrisations import PARAMETRISATIONS
-from pepcore.kernels.base import check_plain
+from pepcore.gaussian import Array
+from pepcore.kernels.base import Kernel, check_plain
 from pepcore.likelihoods import Gaussian
 from pepcore.likelihoods.base import check_likelihood
 from pepcore.threads import one_blas_thread
@@ -29,27 +34,11 @@ GAMMA_RULES = ("adam", "diagonal", "exact")
 
 @one_blas_thread
 def infer(
-    kernel,
-    beta,
-    gamma,
-    X,
-    y,
-    likelihood,
-    *,
-    basis="orthogonal",
-    natural=True,
-    steps=1000,
-    step=0.005,
-    gamma_rule="adam",
-    rate=0.001,
-    batch=None,
-    columns=None,
-    optimise=(),
-    start=None,
-    jitter=1e-6,
-    seed=0,
-    callback=None,
-):
+    kernel: Kernel, beta: ArrayLike, gamma: ArrayLike | None, X: ArrayLike, y: ArrayLike, likelihood: Any, *,
+    basis: str = "orthogonal", natural: bool = True, steps: int = 1000, step: float = 0.005, gamma_rule: str = "adam",
+    rate: float = 0.001, batch: int | None = None, columns: int | None = None, optimise: Iterable[str] = (),
+    start: Any = None, jitter: float = 1e-6, seed: int | np.random.Generator = 0, callback: Callable | None = None,
+) -> DecoupledFit:
     """Maximise the variational bound over q, and over hyper-parameters and points if asked to.
 
     Parameters
@@ -121,14 +110,14 @@ def infer(
     return run(learner, zip(lengths, every), f"{steps} steps", callback, mended=())
 
 
-def _steps(size, points, batch, columns, rng):
+def _steps(size: int, points: int, batch: int, columns: int | None, rng: np.random.Generator) -> Iterator[tuple]:
     """For every step rows of the data and columns of K_γ, drawn at random; None for all of them."""
     while True:
         rows = rng.choice(size, batch, replace=False) if batch < size else None
         yield rows, rng.choice(points, columns, replace=False) if columns and columns < points else None
 
 
-def _check_gamma(gamma, basis, columns):
+def _check_gamma(gamma: ArrayLike | None, basis: str, columns: int) -> Array:
     if basis not in PARAMETRISATIONS:
         raise ValueError(f"basis = {basis!r} is unknown; choose one of {', '.join(map(repr, PARAMETRISATIONS))}")
     if gamma is None:
@@ -142,7 +131,7 @@ def _check_gamma(gamma, basis, columns):
     return check_inputs(gamma, "gamma", columns=columns, copy=True)
 
 
-def _check_settings(basis, natural, gamma_rule):
+def _check_settings(basis: str, natural: bool, gamma_rule: str) -> None:
     if natural and basis == "decoupled":
         raise ValueError('the basis "decoupled" has no natural parameters; give natural=False, or basis="orthogonal"')
     if gamma_rule not in GAMMA_RULES:
@@ -154,7 +143,7 @@ def _check_settings(basis, natural, gamma_rule):
         )
 
 
-def _start(kind, bases, classes, start):
+def _start(kind: Any, bases: Bases, classes: int | None, start: Any) -> Any:
     """The parameters to start from, a tuple of them for a likelihood of several latent functions."""
     if classes is None:
         return kind.prior(bases) if start is None else _check_start(start, kind, bases)
@@ -165,7 +154,7 @@ def _start(kind, bases, classes, start):
     return tuple(_check_start(part, kind, bases) for part in start)
 
 
-def _check_start(start, kind, bases):
+def _check_start(start: Any, kind: Any, bases: Bases) -> Any:
     """A copy of the parameters `start` with arrays of float64."""
     if not isinstance(start, kind):
         raise ValueError(f"start is a {type(start).__name__}, but this basis needs a {kind.__name__}")

@@ -1,15 +1,17 @@
 """One step after the other: natural gradients for the coupled part of q, Adam for what else is learnt."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pepcore.decoupled.bases import Bases, Process
-from pepcore.decoupled.bound import StoredRows, bound, located, marginals
+from pepcore.decoupled.bound import Bound, DataTerm, StoredRows, bound, located, marginals
 from pepcore.decoupled.natural import coupled_step, diagonal_direction, exact_direction
-from pepcore.gaussian import NotPositiveDefiniteError
+from pepcore.gaussian import Array, NotPositiveDefiniteError
 from pepcore.posterior import Posteriors
 from pepcore.results import Fit
 from pepcore.sweeps import halving
@@ -34,7 +36,8 @@ class DivergenceError(ArithmeticError):
     history : (steps,) array, the bound as estimated before each step
     """
 
-    def __init__(self, message, history=()):  # without it no process could hand the error to another
+    # without a default for history no process could hand the error to another
+    def __init__(self, message: str, history: Iterable[float] = ()) -> None:
         super().__init__(message)
         self.history = np.array(history)
 
@@ -52,22 +55,22 @@ class DecoupledPosterior(NamedTuple):
     process: Process
 
     @one_blas_thread
-    def predict(self, Xs):
+    def predict(self, Xs: ArrayLike) -> tuple[Array, Array]:
         """Mean (S,) and variance (S,) of the latent f at Xs (S, D)."""
         return marginals(self.bases, self.process, self._check(Xs))
 
-    def predict_full(self, Xs):
+    def predict_full(self, Xs: ArrayLike) -> tuple[Array, Array]:
         """Mean (S,) and covariance (S, S) of the latent f at Xs (S, D)."""
         Xs = self._check(Xs)
         A, _, K_gamma = located(self.bases, Xs)
         mean = self.process.w @ A + self.process.g @ K_gamma
         return mean, self.bases.kernel(Xs) + A.T @ (self.process.V @ A - A)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         M, G = len(self.bases.beta), len(self.bases.gamma)
         return f"DecoupledPosterior(M={M}, G={G}, {self.bases.kernel!r})"
 
-    def _check(self, Xs):
+    def _check(self, Xs: ArrayLike) -> Array:
         return check_inputs(Xs, "Xs", columns=self.bases.beta.shape[1])
 
 
@@ -89,14 +92,17 @@ class DecoupledFit(Fit):
     parameters: object
 
     @property
-    def jitter(self):
+    def jitter(self) -> float:
         return self.bases.basis.jitter
 
 
 class Learner(loop.Learner):
     """q, hyper-parameters and points while they are learnt."""
 
-    def __init__(self, bases, parameters, X, y, likelihood, natural, gamma_rule, optimise, rate, jitter):
+    def __init__(
+        self, bases: Bases, parameters: Any, X: Array, y: Array, likelihood: Any, natural: bool, gamma_rule: str,
+        optimise: Iterable[str], rate: float, jitter: float,
+    ) -> None:
         self.bases, self.parameters, self.X, self.y, self.likelihood = bases, parameters, X, y, likelihood
         self.natural, self.gamma_rule, self.jitter, self.hyper = natural, gamma_rule, jitter, bool(optimise)
         small = len(X) * len(bases.points) <= STREAM_ELEMENTS
@@ -108,7 +114,7 @@ class Learner(loop.Learner):
         learnt = [name for name in optimise if name != "likelihood" or likelihood.parameters]
         super().__init__(values, Coordinates((*learnt, "q") if fields else tuple(learnt), spread_of(X)), rate)
 
-    def step(self, item):
+    def step(self, item: tuple) -> dict:
         """One step; the bound before it, as estimated, is what its record says."""
         length, (rows, columns) = item
         now = self._bound(rows, columns)
@@ -131,42 +137,42 @@ class Learner(loop.Learner):
             self.bases = Bases.build(values["kernel"], values["beta"], values["gamma"], self.jitter)
         return {"log_evidence": now.value}
 
-    def result(self):
+    def result(self) -> DecoupledFit:
         """The DecoupledFit of this moment."""
         return self._fit(f"after {len(self.history)} steps")
 
-    def finish(self, message):
+    def finish(self, message: str) -> DecoupledFit:
         """The DecoupledFit of the end; DivergenceError if this lies far below the beginning."""
         fit = self._fit(message)
         check_end(fit.trace().tolist(), fit.log_evidence, len(self.X))
         return fit
 
-    def _fit(self, message):
+    def _fit(self, message: str) -> DecoupledFit:
         last = bound(self.bases, self.parameters, self.X, self.y, self.likelihood, hyper=True)
         processes = last.process if self.several else (last.process,)
         parts = tuple(DecoupledPosterior(self.bases, process) for process in processes)
         posterior = Posteriors(parts) if self.several else parts[0]
         found = last.value, posterior, self.likelihood, 0.0, None, partial(dict, last.gradient)
-        ending = {"converged": False, "message": message, "sweeps": len(self.history), "history": list(self.history)}
+        ending: dict[str, Any] = {"converged": False, "message": message, "sweeps": len(self.history), "history": list(self.history)}
         return DecoupledFit(*found, **ending, bases=self.bases, parameters=self.parameters)
 
     @property
-    def several(self):
+    def several(self) -> bool:
         """Whether there are several latent functions."""
         return isinstance(self.parameters, tuple)
 
     @property
-    def outputs(self):
+    def outputs(self) -> tuple:
         """The parameters of every latent function, a tuple."""
         return self.parameters if self.several else (self.parameters,)
 
-    def _bound(self, rows, columns):
+    def _bound(self, rows: Any, columns: np.ndarray | None) -> Bound:
         """The bound as rows and columns estimate it; DivergenceError if it is no number."""
         X, y, stored = self.X, self.y, self.stored
         if rows is not None:
             X, y = X[rows], y[rows]
             stored = stored and (lambda block: self.stored(rows[block]))
-        how = {"columns": columns, "stored": stored, "hyper": self.hyper, "roots": not self.natural}
+        how: dict[str, Any] = {"columns": columns, "stored": stored, "hyper": self.hyper, "roots": not self.natural}
         with np.errstate(over="ignore", invalid="ignore"):
             now = bound(self.bases, self.parameters, X, y, self.likelihood, weight=len(self.X) / len(X), **how)
         if not np.isfinite(now.value):
@@ -174,7 +180,7 @@ class Learner(loop.Learner):
             raise DivergenceError(message, [record["log_evidence"] for record in self.history])
         return now
 
-    def _natural(self, output, process, data, gradient, length):
+    def _natural(self, output: Any, process: Process, data: DataTerm, gradient: dict, length: float) -> dict:
         """The fields of the parameters after a natural step, the coupled part given a_γ, halved until q is proper."""
         shortest = SHORTEST * length
         after, _ = halving(partial(coupled_step, self.bases, process, data), length, shortest)
@@ -190,7 +196,7 @@ class Learner(loop.Learner):
         return moved
 
 
-def check_end(history, value, size):
+def check_end(history: list, value: float, size: int) -> None:
     """Raise DivergenceError if the bound of all `size` data is not finite in the end, or lies `FAR` below the first.
 
     Only in the end: on the way the bound may fall as far and return, since a step of Adam does not grow with the gradient.

@@ -14,20 +14,20 @@ Without gamma the first three are the coupled basis, in the coordinates m_β, m_
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from pepcore.decoupled.bases import Process
-from pepcore.gaussian import inverse_lower, multiply_lower, safe_cholesky, solve_lower
+from pepcore.decoupled.bases import Bases, Process
+from pepcore.gaussian import Array, inverse_lower, multiply_lower, safe_cholesky, solve_lower
 
 
 class PulledBack(NamedTuple):
     """Derivatives with respect to a parametrisation, and through it with respect to L and to A_γ."""
 
     parameters: dict  # name -> array like the parameter
-    S: np.ndarray | None  # (M, M), −Lᵀ dF/dL, of which only the lower triangle counts; only if VdV is given
-    u: np.ndarray  # (M,), dF/dA_γ = u gᵀ
+    S: Array | None  # (M, M), −Lᵀ dF/dL, of which only the lower triangle counts; only if VdV is given
+    u: Array  # (M,), dF/dA_γ = u gᵀ
 
 
 class _CovarianceOfBeta:
@@ -38,21 +38,23 @@ class _CovarianceOfBeta:
     """
 
     @classmethod
-    def prior(cls, bases):
+    def prior(cls, bases: Bases) -> Any:
         """q = prior."""
         return cls(np.zeros(len(bases.gamma)), np.zeros(len(bases.beta)), bases.L.copy(order="F"))
 
     @classmethod
-    def from_process(cls, bases, process):
+    def from_process(cls, bases: Bases, process: Process) -> Any:
         """The parameters of a process whose `root` is lower triangular."""
         return cls(process.g, cls._second(bases, process), multiply_lower(bases.L, np.array(process.root, order="F")))
 
-    def process(self, bases):
+    def process(self, bases: Bases) -> Process:
         """The `Process` that these parameters describe."""
         root = multiply_lower(bases.L_inverse, np.array(self.S_root, order="F"))
         return Process(self._w(bases), self.a_gamma, root)
 
-    def pull_back(self, bases, process, dw, dg, dV, VdV=None):
+    def pull_back(
+        self, bases: Bases, process: Process, dw: Array, dg: Array, dV: Array | None, VdV: Array | None = None
+    ) -> PulledBack:
         """From derivatives in (w, g, V) to those in the fields; chain rule through `_w`, and root = L⁻¹S_root.
 
         Without dV that in S_root is left out; VdV = V dV is for `PulledBack.S`.
@@ -77,18 +79,18 @@ class Hybrid(_CovarianceOfBeta):
     Source: salimbeni2018 eqs (7) and (11); :eq:`og-bases`.
     """
 
-    a_gamma: np.ndarray
-    m_beta: np.ndarray
-    S_root: np.ndarray
+    a_gamma: Array
+    m_beta: Array
+    S_root: Array
 
     @staticmethod
-    def _second(bases, process):
+    def _second(bases: Bases, process: Process) -> Array:
         return bases.L @ process.w
 
-    def _w(self, bases):
+    def _w(self, bases: Bases) -> Array:
         return solve_lower(bases.L, self.m_beta)
 
-    def _mean_pull_back(self, bases, dw, dg):
+    def _mean_pull_back(self, bases: Bases, dw: Array, dg: Array) -> tuple[dict, tuple, Array]:
         mean = {"a_gamma": dg, "m_beta": solve_lower(bases.L, dw, transposed=True)}
         return mean, (dw, solve_lower(bases.L, self.m_beta)), np.zeros_like(dw)
 
@@ -106,18 +108,18 @@ class Orthogonal(_CovarianceOfBeta):
     Source: salimbeni2018 eq. (12), in function values as its authors' program has it; :eq:`og-rkhs`, :eq:`og-values`.
     """
 
-    a_gamma: np.ndarray
-    m_beta: np.ndarray
-    S_root: np.ndarray
+    a_gamma: Array
+    m_beta: Array
+    S_root: Array
 
     @staticmethod
-    def _second(bases, process):
+    def _second(bases: Bases, process: Process) -> Array:
         return bases.L @ (process.w + bases.project(process.g))
 
-    def _w(self, bases):
+    def _w(self, bases: Bases) -> Array:
         return solve_lower(bases.L, self.m_beta) - bases.project(self.a_gamma)
 
-    def _mean_pull_back(self, bases, dw, dg):
+    def _mean_pull_back(self, bases: Bases, dw: Array, dg: Array) -> tuple[dict, tuple, Array]:
         mean = {"a_gamma": dg - bases.project_transposed(dw), "m_beta": solve_lower(bases.L, dw, transposed=True)}
         return mean, (dw, solve_lower(bases.L, self.m_beta)), -dw
 
@@ -135,18 +137,18 @@ class OrthogonalWeights(_CovarianceOfBeta):
     Source: salimbeni2018 eq. (12); :eq:`og-values`.
     """
 
-    a_gamma: np.ndarray
-    a_beta: np.ndarray
-    S_root: np.ndarray
+    a_gamma: Array
+    a_beta: Array
+    S_root: Array
 
     @staticmethod
-    def _second(bases, process):
+    def _second(bases: Bases, process: Process) -> Array:
         return solve_lower(bases.L, process.w + bases.project(process.g), transposed=True)
 
-    def _w(self, bases):
+    def _w(self, bases: Bases) -> Array:
         return bases.L.T @ self.a_beta - bases.project(self.a_gamma)
 
-    def _mean_pull_back(self, bases, dw, dg):
+    def _mean_pull_back(self, bases: Bases, dw: Array, dg: Array) -> tuple[dict, tuple, Array]:
         mean = {"a_gamma": dg - bases.project_transposed(dw), "a_beta": bases.L @ dw}
         return mean, (-(bases.L.T @ self.a_beta), dw), -dw
 
@@ -163,11 +165,11 @@ class Decoupled:
     Source: salimbeni2018 eq. (8), where gamma is called alpha; :eq:`og-bases`.
     """
 
-    a_gamma: np.ndarray
-    B_root: np.ndarray
+    a_gamma: Array
+    B_root: Array
 
     @classmethod
-    def prior(cls, bases, size=1e-3):
+    def prior(cls, bases: Bases, size: float = 1e-3) -> Self:
         """Nearly q = prior: B_root = size I over the kernel's standard deviation.
 
         At B = 0 itself the derivative in B_root vanishes and no gradient step could leave it.
@@ -175,13 +177,15 @@ class Decoupled:
         size = size / np.sqrt(bases.kernel.diagonal(bases.beta).mean())
         return cls(np.zeros(len(bases.gamma)), np.asfortranarray(size * np.eye(len(bases.beta))))
 
-    def process(self, bases):
+    def process(self, bases: Bases) -> Process:
         """The `Process` that these parameters describe."""
         Q = bases.L.T @ self.B_root
         C, _ = safe_cholesky(np.eye(len(Q)) + Q @ Q.T, name="I + L'BL")
         return Process(np.zeros(len(Q)), self.a_gamma, inverse_lower(C).T, upper=True)
 
-    def pull_back(self, bases, process, dw, dg, dV, VdV=None):
+    def pull_back(
+        self, bases: Bases, process: Process, dw: Array, dg: Array, dV: Array, VdV: Array | None = None
+    ) -> PulledBack:
         """From derivatives in (g, V) to those in the fields; chain rule, V = (I + QQᵀ)⁻¹ and Q = LᵀB_root."""
         Q = bases.L.T @ self.B_root
         VQ = process.V @ Q
@@ -190,7 +194,7 @@ class Decoupled:
         return PulledBack(parameters, -Q @ dQ.T, np.zeros_like(dw))
 
 
-def _root_pull_back(bases, process, dV, VdV):
+def _root_pull_back(bases: Bases, process: Process, dV: Array | None, VdV: Array | None) -> tuple[dict, Array | None]:
     """dF/dS_root, in a dict, and −Lᵀ dF/dL, for root = L⁻¹S_root with dF/droot = 2 dV root + root⁻ᵀ.
 
     Of dF/dS_root = L⁻ᵀ dF/droot and of −Lᵀ dF/dL = dF/droot rootᵀ = 2 dV V + I only the lower triangles count.

@@ -106,7 +106,7 @@ def shared(derivative: Array, parameter: float | Array) -> float | Array:
     return derivative if len(parameter) > 1 else derivative.sum(keepdims=True)
 
 
-def check_kernel(kernel, name="kernel"):
+def check_kernel(kernel: Kernel, name: str = "kernel") -> Kernel:
     """The kernel itself; ValueError for what cannot be called or has no `diagonal`, and for a class in place of its instance.
 
     Only gradients need its `value_and_vjp`.
@@ -116,7 +116,7 @@ def check_kernel(kernel, name="kernel"):
     return check_part(kernel, fits, name, expected, "SquaredExponential(variance=1.0, lengthscales=1.0)")
 
 
-def check_points(X, X2=None):
+def check_points(X: ArrayLike, X2: ArrayLike | None = None) -> tuple[Array, Array]:
     """X and X2 of a kernel that is called directly, as float64; X2 = X if left out.
 
     Parameters
@@ -132,7 +132,7 @@ def check_points(X, X2=None):
     return points, points if X2 is None or X2 is X else check_finite(as_real(X2, "X2"), "X2")
 
 
-def check_plain(kernel, method):
+def check_plain(kernel: Kernel, method: str) -> None:
     """Raise ValueError if `kernel` has pseudo-points that are no values of f, which `method` (str, a plural) cannot use."""
     if hasattr(check_kernel(kernel), "uf"):
         raise ValueError(f"{method} take points of f itself; give a plain kernel, not one for other pseudo-points")

@@ -1,7 +1,10 @@
 """The logarithm of the normal distribution function, and its derivatives far into both tails."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import erfcx
+
+from pepcore.gaussian import Array
 
 LARGEST = 8.0  # up to here Mills' ratio is the rational function below, and erfcx, several times slower, beyond
 # From the highest power down. A least-squares fit to Mills' ratio on [0, 8] with weights that level the relative error, which
@@ -32,7 +35,7 @@ DENOMINATOR = (
 COEFFICIENTS = np.array([(0.0, *NUMERATOR)[::-1], DENOMINATOR[::-1]])
 
 
-def log_ndtr_derivatives(z):
+def log_ndtr_derivatives(z: ArrayLike) -> tuple[Array, Array, Array]:
     """log Φ(z), its slope φ/Φ and minus its second derivative (φ/Φ)(φ/Φ + z), accurate in both tails.
 
     Everything follows from Mills' ratio Φ(−x)/φ(x) of x = |z|, which neither underflows nor cancels.
@@ -65,7 +68,7 @@ def log_ndtr_derivatives(z):
     return tuple(values.reshape(shape) for values in (log_p, hazard, bend))
 
 
-def _mills_ratio(x):
+def _mills_ratio(x: Array) -> Array:
     """Φ(−x)/φ(x) for an array x >= 0."""
     beyond = x > LARGEST
     ratio, denominator = COEFFICIENTS @ _powers(np.minimum(x, LARGEST).ravel())
@@ -76,7 +79,7 @@ def _mills_ratio(x):
     return ratio
 
 
-def _powers(x):
+def _powers(x: Array) -> Array:
     """x⁰ ... x⁸ (9, n) in four products, so that both polynomials are one matrix product, without Horner's many passes."""
     powers = np.empty((9, len(x)))
     powers[0], powers[1] = 1.0, x

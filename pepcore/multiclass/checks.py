@@ -1,7 +1,11 @@
 """Checks at the door of multi-class inference: kernels, pseudo-inputs, noise and labels fit together."""
 
-import numpy as np
+from typing import Any
 
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pepcore.gaussian import Array
 from pepcore.kernels.base import check_kernel
 from pepcore.multiclass.sites_tied import TiedSites
 from pepcore.validation import as_real, check_all_positive, check_alpha, check_count, check_finite, check_inputs
@@ -9,7 +13,9 @@ from pepcore.validation import as_real, check_all_positive, check_alpha, check_c
 EPSILON = 1e-3  # how often villacampa2017 replaces a label by any of the C at random
 
 
-def check_model(kernels, Z, noise, classes, y, columns):
+def check_model(
+    kernels: Any, Z: Any, noise: ArrayLike, classes: int | None, y: Array | None, columns: int | None
+) -> tuple[tuple, tuple, Array, int]:
     """kernels and Z as tuples of 1 or C, noise (C,), and C.
 
     Parameters
@@ -51,7 +57,7 @@ def check_model(kernels, Z, noise, classes, y, columns):
     return kernels, Z, np.broadcast_to(noise, (C,)).copy(), C
 
 
-def check_labels(y, C):
+def check_labels(y: Array, C: int) -> np.ndarray:
     """Labels y (N,) as int, or ValueError if they are not whole numbers in 0 ... C − 1."""
     wrong = (y < 0) | (y >= C) | (y != np.floor(y))
     if wrong.any():
@@ -62,7 +68,7 @@ def check_labels(y, C):
     return y.astype(int)
 
 
-def check_power(alpha, approximation):
+def check_power(alpha: float | None, approximation: str) -> float:
     """The power of an approximation, its usual one if alpha is None; ValueError for an unknown approximation or power."""
     if approximation not in ("ep", "sep", "gfitc", "vi"):
         raise ValueError(f"approximation = {approximation!r} is unknown; choose 'ep', 'sep', 'gfitc' or 'vi'")
@@ -74,7 +80,7 @@ def check_power(alpha, approximation):
     return alpha
 
 
-def check_epsilon(epsilon, approximation, alpha, C):
+def check_epsilon(epsilon: float | None, approximation: str, alpha: float, C: int) -> float:
     """The probability of a wrong label, 0 for approximations that have none.
 
     ValueError outside [0, 1), where it has no place, and if it is 0 with alpha = 0.
@@ -90,13 +96,13 @@ def check_epsilon(epsilon, approximation, alpha, C):
     return float(value)
 
 
-def check_expected_logarithm(alpha, epsilon):
+def check_expected_logarithm(alpha: float, epsilon: float | Array) -> None:
     """ValueError for alpha = 0 with epsilon = 0."""
     if alpha == epsilon == 0:
         raise ValueError("alpha = 0 needs epsilon > 0: a factor that can be 0 has no expected logarithm; give 0.001")
 
 
-def check_tied_sites(sites, like, approximation):
+def check_tied_sites(sites: Any, like: TiedSites, approximation: str) -> TiedSites:
     """A copy of TiedSites to start from; ValueError if they are of another kind or shape than `like`, or not finite."""
     shapes = lambda parts: [[np.shape(part) for part in group] for group in parts]
     found = [shapes(parts) for parts in sites] if isinstance(sites, TiedSites) else type(sites).__name__
@@ -111,12 +117,12 @@ def check_tied_sites(sites, like, approximation):
     return TiedSites(*([[check(part, name) for part in group] for group in parts] for name, parts in zip(names, sites)))
 
 
-def _is_table(Z):
+def _is_table(Z: Any) -> bool:
     """Whether a list is one (M, D) table of numbers."""
     return isinstance(Z, list | tuple) and len(Z) > 0 and np.ndim(Z[0]) == 1
 
 
-def _number_of_classes(classes, sizes, y):
+def _number_of_classes(classes: int | None, sizes: dict, y: Array | None) -> int:
     if classes is not None:
         C = check_count(classes, "classes")
     elif max(sizes.values()) > 1:

@@ -1,13 +1,18 @@
 """Multi-class inference at fixed hyper-parameters."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from pepcore.gaussian import Array
+from pepcore.kernels.base import Kernel
 from pepcore.multiclass import sites_each, sites_tied
 from pepcore.multiclass.checks import check_epsilon, check_labels, check_model, check_power, check_tied_sites
-from pepcore.multiclass.factors import factors_of
+from pepcore.multiclass.factors import Joint, Pairwise, factors_of
 from pepcore.multiclass.likelihood import RobustMax
 from pepcore.multiclass.maps import ClassMaps
 from pepcore.multiclass.sites_tied import TiedSites
@@ -36,39 +41,26 @@ class MulticlassFit(Fit):
     approximation: str
 
     @property
-    def noise(self):
+    def noise(self) -> Array:
         return self.likelihood.noise
 
     @property
-    def epsilon(self):
+    def epsilon(self) -> float:
         return self.likelihood.epsilon
 
     @property
-    def jitter(self):
+    def jitter(self) -> float:
         return max(part.basis.jitter for part in self.posterior.parts)
 
 
 @one_blas_thread
 def infer(
-    kernels,
-    Z,
-    X,
-    y,
-    *,
-    approximation="ep",
-    alpha=None,
-    noise=0.1,
-    epsilon=None,
-    classes=None,
-    sites=None,
-    groups=None,
-    step=1.0,
-    tolerance=1e-8,
-    max_sweeps=200,
-    jitter=1e-6,
-    stream=False,
-    callback=None,
-):
+    kernels: Kernel | Sequence[Kernel], Z: ArrayLike, X: ArrayLike, y: ArrayLike, *,
+    approximation: str = "ep", alpha: float | None = None, noise: ArrayLike = 0.1, epsilon: float | None = None,
+    classes: int | None = None, sites: Sites | TiedSites | None = None, groups: ArrayLike | None = None,
+    step: float = 1.0, tolerance: float = 1e-8, max_sweeps: int = 200, jitter: float = 1e-6, stream: bool = False,
+    callback: Callable | None = None,
+) -> MulticlassFit:
     """Posterior over the latent functions of all classes, at fixed hyper-parameters.
 
     Parameters
@@ -125,7 +117,7 @@ def infer(
         start = Sites(np.zeros(factors.shape), np.zeros(factors.shape))
         start = start if sites is None else check_sites(sites, factors.shape, f"sites for {approximation!r}")
     mixing = Mixing()
-    options = {"step": step, "tolerance": tolerance, "max_sweeps": max_sweeps, "callback": callback}
+    options: dict[str, Any] = {"step": step, "tolerance": tolerance, "max_sweeps": max_sweeps, "callback": callback}
     state, ending = run_sweeps(evaluate, mixing, start, **options, next_step=mixing.next_step)
     posterior = Posteriors(tuple(Posterior(maps.of(c).basis, *state.posteriors[c][:2]) for c in range(C)))
     if approximation == "sep":
@@ -136,7 +128,7 @@ def infer(
     return MulticlassFit(*found, **ending, approximation=approximation)
 
 
-def group_masks(groups, factors):
+def group_masks(groups: ArrayLike | None, factors: Pairwise | Joint) -> list:
     """For each group an array that is 1 for its factors' sites and 0 elsewhere; [1.0] if there is one group for all."""
     if groups is None:
         return [1.0]

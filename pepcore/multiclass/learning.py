@@ -1,10 +1,15 @@
 """Learning the hyper-parameters of all classes: L-BFGS, Adam or an adaptive step, after convergence or along with it."""
 
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from pepcore.gaussian import Array
 from pepcore.kernels import SquaredExponential
+from pepcore.kernels.base import Kernel
 from pepcore.multiclass import sites_each, sites_tied
 from pepcore.multiclass.bound import Bound, Evaluation
 from pepcore.multiclass.checks import check_epsilon, check_labels, check_model, check_power
@@ -36,30 +41,13 @@ LEARNABLE = ("kernels", "Z", "noise")
 
 @one_blas_thread
 def fit(
-    kernels,
-    X,
-    y,
-    *,
-    approximation="ep",
-    M=50,
-    alpha=None,
-    noise=0.1,
-    epsilon=None,
-    classes=None,
-    Z="kmeans",
-    shared=False,
-    optimise=("kernels", "Z", "noise"),
-    update="inner",
-    optimiser="adaptive",
-    iterations=250,
-    rate=0.05,
-    step=0.5,
-    max_sweeps=100,
-    tolerance=1e-4,
-    jitter=1e-6,
-    seed=0,
-    callback=None,
-):
+    kernels: Kernel | Sequence[Kernel] | None, X: ArrayLike, y: ArrayLike, *,
+    approximation: str = "ep", M: int = 50, alpha: float | None = None, noise: ArrayLike = 0.1,
+    epsilon: float | None = None, classes: int | None = None, Z: str | ArrayLike = "kmeans", shared: bool = False,
+    optimise: Iterable[str] = ("kernels", "Z", "noise"), update: str = "inner", optimiser: str = "adaptive",
+    iterations: int = 250, rate: float = 0.05, step: float = 0.5, max_sweeps: int = 100, tolerance: float = 1e-4,
+    jitter: float = 1e-6, seed: int | np.random.Generator = 0, callback: Callable | None = None,
+) -> Model:
     """Maximise the log evidence over kernels, pseudo-inputs and noises of all classes.
 
     Parameters
@@ -113,7 +101,7 @@ def fit(
     iterations, rate = check_count(iterations, "iterations"), check_positive(rate, "rate")
     max_sweeps, tolerance = check_count(max_sweeps, "max_sweeps", least=0), check_positive(tolerance, "tolerance")
     coordinates = Coordinates(optimise, spread_of(X))
-    options = {
+    options: dict[str, Any] = {
         "alpha": alpha,
         "approximation": approximation,
         "epsilon": epsilon if approximation in ("gfitc", "vi") else None,
@@ -150,19 +138,19 @@ def model_of(values: dict, fit: MulticlassFit, history: list, converged: bool, m
 class _Climb(Learner):
     """Steps of Adam, or adaptive ones, on an objective."""
 
-    def __init__(self, objective, *settings):
+    def __init__(self, objective: Any, *settings: Any) -> None:
         super().__init__(*settings)
         self.objective = objective
 
-    def step(self, _):
+    def step(self, _: Any) -> dict:
         found = self.objective(self.values)
         self.climb(found.gradient)
         return {"log_evidence": found.log_evidence}
 
-    def result(self):
+    def result(self) -> MulticlassFit:
         return self.objective.finish(self.values)
 
-    def finish(self, message):
+    def finish(self, message: str) -> Model:
         last = self.result()
         return model_of(self.values, last, self.history, last.converged, message)
 
@@ -170,10 +158,10 @@ class _Climb(Learner):
 class _Objective:
     """What both kinds of update share: inference to convergence, from the sites as they are now."""
 
-    def __init__(self, X, y, options):
+    def __init__(self, X: Array, y: Array, options: dict) -> None:
         self.X, self.y, self.options = X, y, options
 
-    def finish(self, values):
+    def finish(self, values: dict) -> MulticlassFit:
         """MulticlassFit at these values."""
         attempt = partial(infer, values["kernels"], values["Z"], self.X, self.y, noise=values["noise"], **self.options)
         return infer_from(lambda sites: attempt(sites=sites), self.sites)
@@ -182,11 +170,11 @@ class _Objective:
 class _Outer(_Objective):
     """Inference from the sites of the evaluation before."""
 
-    def __init__(self, *data, keep_unconverged):
+    def __init__(self, *data: Any, keep_unconverged: bool) -> None:
         super().__init__(*data)
         self.keep_unconverged, self.sites = keep_unconverged, None
 
-    def __call__(self, values):
+    def __call__(self, values: dict) -> MulticlassFit:
         found = self.finish(values)
         self.sites = found.sites if found.converged or self.keep_unconverged else None
         return found
@@ -195,50 +183,53 @@ class _Outer(_Objective):
 class _Inner(_Objective):
     """One damped sweep, and the gradient from the state before it."""
 
-    def __init__(self, X, y, options, epsilon, exact, step):
+    def __init__(self, X: Array, y: Array, options: dict, epsilon: float, exact: bool, step: float) -> None:
         super().__init__(X, y, options)
         self.exact, self.step, self.state = exact, step, None
         self.C, self.alpha, self.tied = options["classes"], options["alpha"], options["approximation"] == "sep"
         self.factors = factors_of(options["approximation"], y, self.C, epsilon)
 
-    def __call__(self, values):
+    def __call__(self, values: dict) -> Evaluation:
         maps = ClassMaps.build(values["kernels"], values["Z"], self.C, self.X, self.options["jitter"])
         self.state = self._next_state(maps, values["noise"])
         return Evaluation(self.state.log_evidence, self._gradient(maps))
 
     @property
-    def sites(self):
+    def sites(self) -> Any:
         """Where the last sweep leads; None before there was one."""
         return None if self.state is None else self._moved(self.step)
 
-    def _moved(self, step):
+    def _moved(self, step: float) -> Any:
         return self.state.sites.toward(self.state.target, step)
 
-    def _next_state(self, maps, noise):
+    def _next_state(self, maps: ClassMaps, noise: Array) -> Any:
         """That to which the sites move; less far where this leaves no posterior on the features as they are now."""
         after = None
         if self.state is not None:
             after, _ = halving(lambda step: self._state_of(maps, noise, self._moved(step)), self.step)
         return self._state_of(maps, noise, self._flat(maps)) if after is None else after
 
-    def _flat(self, maps):
+    def _flat(self, maps: ClassMaps) -> Any:
         if self.tied:
             return sites_tied.TiedSites.flat(maps)
         return Sites(np.zeros(self.factors.shape), np.zeros(self.factors.shape))
 
-    def _state_of(self, maps, noise, sites):
+    def _state_of(self, maps: ClassMaps, noise: Array, sites: Any) -> Any:
         if self.tied:
             return sites_tied.evaluate(maps, self.factors, noise, self.alpha, [1.0], sites)
         return sites_each.evaluate(maps, self.factors, noise, self.alpha, sites)
 
-    def _gradient(self, maps):
+    def _gradient(self, maps: ClassMaps) -> dict:
         if self.tied:
             return sites_tied.gradient_of(maps, self.factors, self.state)
         gradient_of = sites_each.exact_gradient_of if self.exact else sites_each.gradient_of
         return gradient_of(maps, self.factors, self.alpha, self.state)
 
 
-def _start(kernels, X, y, M, noise, classes, Z, shared, seed):
+def _start(
+    kernels: Any, X: Array, y: Array, M: int, noise: ArrayLike, classes: int | None, Z: Any, shared: bool,
+    seed: int | np.random.Generator,
+) -> tuple[dict, int]:
     """The values to start from, and C."""
     chosen = {"kernels": kernels is None, "Z": isinstance(Z, str)}
     if chosen["kernels"]:
@@ -252,7 +243,7 @@ def _start(kernels, X, y, M, noise, classes, Z, shared, seed):
     return values, C
 
 
-def _check_choices(approximation, update, optimiser):
+def _check_choices(approximation: str, update: str, optimiser: str) -> None:
     for name, value, known in (("update", update, UPDATES), ("optimiser", optimiser, OPTIMISERS)):
         if value not in known:
             raise ValueError(f"{name} = {value!r} is unknown; choose one of {', '.join(map(repr, known))}")

@@ -6,15 +6,17 @@ regression the posterior of DTC and VFE, and VFE's bound), ρ = 0 is Power EP wi
 order of the data is left, so all sites may move at once, and it takes a fraction of the time of `online.infer`.
 """
 
+from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pepcore.features import feature_map
-from pepcore.gaussian import log_determinant, safe_cholesky, solve_lower
-from pepcore.kernels.base import check_kernel
-from pepcore.likelihoods.base import check_likelihood
+from pepcore.gaussian import Array, log_determinant, safe_cholesky, solve_lower
+from pepcore.kernels.base import Kernel, check_kernel
+from pepcore.likelihoods.base import Likelihood, check_likelihood
 from pepcore.online.sequential import no_gradient, site_log_mass
 from pepcore.posterior import Posterior
 from pepcore.results import Fit
@@ -26,19 +28,10 @@ from pepcore.validation import check_fraction, check_inputs, check_jitter, check
 
 @one_blas_thread
 def infer(
-    kernel,
-    Z,
-    X,
-    y,
-    likelihood,
-    *,
-    rho=1.0,
-    step=1.0,
-    tolerance=1e-8,
-    max_sweeps=200,
-    jitter=1e-6,
-    callback=None,
-):
+    kernel: Kernel, Z: ArrayLike, X: ArrayLike, y: ArrayLike, likelihood: Likelihood, *,
+    rho: float = 1.0, step: float = 1.0, tolerance: float = 1e-8, max_sweeps: int = 200, jitter: float = 1e-6,
+    callback: Callable | None = None,
+) -> Fit:
     """Sparse EP on the basis Z with the sites of csato2002 (rho = 1), of Power EP (rho = 0), or in between.
 
     Parameters
@@ -72,7 +65,7 @@ def infer(
     y = likelihood.validate(check_targets(y, len(X)))
     features = feature_map(kernel, Z, X, check_jitter(jitter))
     evaluate = partial(_evaluate, features.A, features.h, y, likelihood, check_fraction(rho, "rho"))
-    options = {"step": step, "tolerance": tolerance, "max_sweeps": max_sweeps, "callback": callback}
+    options: dict[str, Any] = {"step": step, "tolerance": tolerance, "max_sweeps": max_sweeps, "callback": callback}
     state, ending = run_sweeps(evaluate, parallel, Sites.flat(len(X)), **options)
     posterior = Posterior(features.basis, state.mean, state.precision_cholesky)
     return Fit(state.log_evidence, posterior, likelihood, 1.0, state.sites, no_gradient, **ending)
@@ -82,14 +75,14 @@ class _State(NamedTuple):
     """Everything that follows from the sites."""
 
     sites: Sites
-    mean: np.ndarray  # (M,), m
-    precision_cholesky: np.ndarray  # (M, M), R Rᵀ = V⁻¹
+    mean: Array  # (M,), m
+    precision_cholesky: Array  # (M, M), R Rᵀ = V⁻¹
     log_evidence: float
     target: Sites
-    move: np.ndarray  # (2, N), from the sites to the target
+    move: Array  # (2, N), from the sites to the target
 
 
-def _evaluate(A, h, y, likelihood, rho, sites):
+def _evaluate(A: Array, h: Array, y: Array, likelihood: Likelihood, rho: float, sites: Sites) -> _State:
     """Posterior, evidence and targets for given sites; source: csato2002 eqs (109) to (114), projected by (126)."""
     if not np.all(sites.tau >= 0):
         raise ImproperCavityError("a site has a negative precision: the likelihood is not log-concave there")
@@ -109,7 +102,9 @@ def _evaluate(A, h, y, likelihood, rho, sites):
 
 
 @one_blas_thread
-def nystrom(kernel, Z, X, y, Xs, *, noise=0.1, jitter=1e-6):
+def nystrom(
+    kernel: Kernel, Z: ArrayLike, X: ArrayLike, y: ArrayLike, Xs: ArrayLike, *, noise: float = 0.1, jitter: float = 1e-6
+) -> tuple[Array, Array]:
     """Regression with K replaced by its Nyström approximation AᵀA, and nothing else: for comparison only.
 
     The covariances of Xs with X stay exact, so the whole is no Gaussian process: a variance may come out negative.

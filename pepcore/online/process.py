@@ -9,11 +9,14 @@ of f there that the other basis vectors do not determine is a coordinate of its 
 the posterior given v_j = 0 is the one with the least KL(pruned ‖ full).
 """
 
+from typing import Self
+
 import numpy as np
 from scipy.linalg import blas
 
 from pepcore.features import Basis
-from pepcore.gaussian import cholesky_inverse, inverse_lower, log_determinant
+from pepcore.gaussian import Array, cholesky_inverse, inverse_lower, log_determinant
+from pepcore.kernels.base import Kernel
 from pepcore.online.projection import from_precision
 from pepcore.posterior import Posterior
 from pepcore.sites import rank_one_update
@@ -43,7 +46,7 @@ class Process:
     MATRICES = ("W", "V", "precision")
     VECTORS = ("mean", "shift", "q", "spread", "sharpness")
 
-    def __init__(self, kernel, columns, slots):
+    def __init__(self, kernel: Kernel, columns: int, slots: int) -> None:
         self.kernel = kernel
         self.Z = np.zeros((slots, columns))
         self.rows = np.full(slots, FREE)
@@ -55,7 +58,7 @@ class Process:
             setattr(self, name, np.zeros(slots))
 
     @classmethod
-    def fixed(cls, kernel, Z):
+    def fixed(cls, kernel: Kernel, Z: Array) -> Self:
         """The prior, on pseudo-inputs Z (M, D) that are no data."""
         process = cls(kernel, Z.shape[1], len(Z))
         process.Z[:], process.rows[:], process.W[:] = Z, GIVEN, inverse_lower(Basis.build(kernel, Z, jitter=0.0).L)
@@ -65,20 +68,20 @@ class Process:
     # --- slots --------------------------------------------------------------------------------------------------------
 
     @property
-    def used(self):
+    def used(self) -> np.ndarray:
         """Slots in use, (M,) indices."""
         return np.flatnonzero(self.rows != FREE)
 
     @property
-    def slots(self):
+    def slots(self) -> int:
         return len(self.rows)
 
-    def free_slot(self):
+    def free_slot(self) -> int | None:
         """A slot that is free, or None."""
         slot = int(self.rows.argmin())
         return slot if self.rows[slot] == FREE else None
 
-    def resized(self, slots):
+    def resized(self, slots: int) -> "Process":
         """A copy with so many slots; it takes the basis vectors in the order they have here."""
         used = self.used
         other = Process(self.kernel, self.Z.shape[1], slots)
@@ -91,30 +94,30 @@ class Process:
             getattr(other, name)[place] = getattr(self, name)[used]
         return other
 
-    def with_room(self, budget, columns):
+    def with_room(self, budget: int | None, columns: int) -> "Process":
         """A copy to learn inputs of so many columns with: one slot more than the budget, or some to be doubled."""
         slots = max(FIRST_SLOTS, 2 * self.slots) if budget is None else budget + 1
         return self.resized(slots) if self.slots else Process(self.kernel, columns, slots)
 
-    def compact(self):
+    def compact(self) -> "Process":
         """A copy without free slots."""
         return self.resized(len(self.used))
 
     # --- what the process says ----------------------------------------------------------------------------------------
 
     @property
-    def alpha(self):
+    def alpha(self) -> Array:
         """α = Wᵀm (S,); source: csato2002 eq. (106); :eq:`cs-process`."""
         return self.W.T @ self.mean
 
     @property
-    def C(self):
+    def C(self) -> Array:
         """C = −Wᵀ(I − V)W (S, S); source: csato2002 eq. (106); :eq:`cs-process`."""
         inside = self.V.copy()
         inside[self.used, self.used] -= 1.0
         return self.W.T @ inside @ self.W
 
-    def posterior(self):
+    def posterior(self) -> Posterior:
         """The book's Posterior, whose coordinates have a triangular W."""
         used = self.used
         basis = Basis.build(self.kernel, self.Z[used], jitter=0.0)
@@ -122,13 +125,13 @@ class Process:
         precision = turn.T @ self.precision[np.ix_(used, used)] @ turn
         return Posterior(basis, *from_precision(precision, turn.T @ self.shift[used]))
 
-    def log_evidence(self):
+    def log_evidence(self) -> float:
         """log ∫ N(v; 0, I) Π c_n t_n dv: the sites' heights, and the posterior's log-normaliser less the prior's."""
         used = self.used
         m, R = from_precision(self.precision[np.ix_(used, used)], self.shift[used])
         return float(self.log_height + 0.5 * (((R.T @ m) ** 2).sum() - log_determinant(R)))
 
-    def scores(self):
+    def scores(self) -> Array:
         """KL(pruned ‖ full) (S,) in nats that removing each basis vector would cost; no slot may be free.
 
         ½ [Λ_jj + log V_jj + m_j²/V_jj] in the coordinate j that would be set to zero.
@@ -142,7 +145,7 @@ class Process:
 
     # --- what changes it ----------------------------------------------------------------------------------------------
 
-    def multiply(self, a, tau, nu, Va, mean, variance):
+    def multiply(self, a: Array, tau: float, nu: float, Va: Array, mean: float, variance: float) -> None:
         """Multiply the factor exp(ν aᵀv − ½ τ (aᵀv)²) in; with −τ and −ν it is divided out.
 
         With τ = −r/(1 + rσ²) and ν = τ(m − q/r) the change is m + q Va and V + r Va aᵀV, the online update.
@@ -162,7 +165,7 @@ class Process:
         self.spread -= tau / (1 + tau * variance) * (Va @ self.W) ** 2
         self.sharpness += tau * (a @ self.W) ** 2
 
-    def include(self, slot, x, row, a, novelty):
+    def include(self, slot: int, x: Array, row: int, a: Array, novelty: float) -> None:
         """A new basis vector x (D,) takes a free slot; the process stays what it is.
 
         Parameters
@@ -183,7 +186,7 @@ class Process:
         self.q += added**2
         self.spread += added**2
 
-    def prune(self, slot):
+    def prune(self, slot: int) -> Array | None:
         """Remove the basis vector in `slot` with the least KL(pruned ‖ full).
 
         Returns
@@ -211,7 +214,7 @@ class Process:
         self.rows[slot] = FREE
         return h
 
-    def _turn(self, slot):
+    def _turn(self, slot: int) -> Array | None:
         """Reflect v so that its coordinate `slot` is what f at this basis vector has that the others do not determine.
 
         That is the direction W[:, slot]: along it u = W⁻¹v changes in this slot alone.
@@ -231,7 +234,7 @@ class Process:
             blas.dger(-1.0, z, h, a=matrix, overwrite_a=1)
         return h
 
-    def refresh(self):
+    def refresh(self) -> Array:
         """Compute everything afresh from the basis vectors, Λ and b, so that rounding does not pile up.
 
         Returns

@@ -10,10 +10,10 @@ With K (M, M) the prior covariance of f at the basis vectors and k = k_u(x), the
 
 import numpy as np
 
-from pepcore.gaussian import cholesky_inverse, safe_cholesky, solve_lower
+from pepcore.gaussian import Array, cholesky_inverse, safe_cholesky, solve_lower
 
 
-def natural_parameters(K, tau, nu, P=None):
+def natural_parameters(K: Array, tau: Array, nu: Array, P: Array | None = None) -> tuple[Array, Array]:
     """(α, C) of the process that sites make: α = (I + Λ̂K)⁻¹b and C = −(I + Λ̂K)⁻¹Λ̂, Λ̂ = Pᵀ diag(τ) P, b = Pᵀν.
 
     Parameters
@@ -38,7 +38,7 @@ def natural_parameters(K, tau, nu, P=None):
     return alpha, -solve_lower(L, np.array(half.T, order="F"), transposed=True)
 
 
-def site_parameters(K, alpha, C):
+def site_parameters(K: Array, alpha: Array, C: Array) -> tuple[Array, Array]:
     """Λ̂ = −(I + CK)⁻¹C and b = (I + CK)⁻¹α, the inverse of `natural_parameters`.
 
     Without projections Λ̂ is diagonal: τ stands there, and b is ν. After a projection N sites cannot be told from
@@ -60,7 +60,7 @@ def site_parameters(K, alpha, C):
     return -0.5 * (both[:, :-1] + both[:, :-1].T), both[:, -1].copy()
 
 
-def from_precision(precision, shift):
+def from_precision(precision: Array, shift: Array) -> tuple[Array, Array]:
     """m (M,) and the Cholesky factor R (M, M) of V⁻¹ = I + Λ, from Λ (M, M) and b (M,) in the coordinates v."""
     R, _ = safe_cholesky(np.eye(len(shift)) + precision, name="I + Λ")
     return solve_lower(R, solve_lower(R, shift), transposed=True), R

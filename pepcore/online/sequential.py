@@ -1,9 +1,14 @@
 """One datum after the other: what `pepcore.online` does to a `Process`, for streams and for sparse EP alike."""
 
 import math
+from typing import Any
 
 import numpy as np
 from scipy.linalg import blas
+
+from pepcore.gaussian import Array
+from pepcore.likelihoods.base import Likelihood
+from pepcore.online.process import Process
 
 LOST = 1e-8  # part of a variance that a site leaves, below which dividing the site out would leave mostly rounding
 BLOCK = 128  # rows whose covariances with each other and with the basis vectors are computed together
@@ -20,11 +25,11 @@ class DirectedSites:
         log c_n of the site c_n exp(ν_n a_nᵀv − ½ τ_n (a_nᵀv)²), the projections' losses included.
     """
 
-    def __init__(self, size, slots):
+    def __init__(self, size: int, slots: int) -> None:
         self.tau, self.nu, self.log_heights = np.zeros(size), np.zeros(size), np.zeros(size)
         self.A = np.zeros((size, slots), order="F")
 
-    def project(self, slot, h):
+    def project(self, slot: int, h: Array | None) -> None:
         """Turn the directions as `Process.prune` says, and leave out coordinate `slot`: P ← P P_N.
 
         −½ τ (aᵀv)² is replaced by its mean over the prior of the coordinate that is lost.
@@ -49,11 +54,14 @@ class Learner:
     sites : DirectedSites to remember, for EP; None forgets each datum
     """
 
-    def __init__(self, process, likelihood, budget, novelty, rho=1.0, sites=None):
+    def __init__(
+        self, process: Process, likelihood: Likelihood, budget: int | None, novelty: float, rho: float = 1.0,
+        sites: DirectedSites | None = None,
+    ) -> None:
         self.process, self.likelihood, self.sites = process, likelihood, sites
         self.budget, self.novelty, self.rho = budget, novelty, rho
 
-    def sweep(self, X, y, order, first=0, moving=True):
+    def sweep(self, X: Array, y: Array, order: Any, first: int = 0, moving: bool = True) -> dict:
         """Take in rows `order` of X (N, D) and y (N,).
 
         Parameters
@@ -77,7 +85,7 @@ class Learner:
                     self._refresh()
         return self.report
 
-    def sum_sites(self, without=-1):
+    def sum_sites(self, without: int = -1) -> None:
         """Λ and b afresh from the sites, perhaps without that of one row, and everything else from these.
 
         Source: csato2002 eqs (126) and (128).
@@ -89,12 +97,12 @@ class Learner:
         process.log_height = float(counted @ sites.log_heights)
         self._refresh()
 
-    def _refresh(self):
+    def _refresh(self) -> None:
         turn = self.process.refresh()
         if self.sites is not None:
             self.sites.A = np.asfortranarray(self.sites.A @ turn)
 
-    def _open(self, X):
+    def _open(self, X: Array) -> None:
         """Prior covariances of a block of rows with the basis vectors, by slot, and with each other."""
         process = self.process
         self.X, self.prior = X, process.kernel.diagonal(X)
@@ -104,7 +112,7 @@ class Learner:
         if len(used):
             self.k[:, used] = process.kernel(X, process.Z[used])
 
-    def _visit(self, i, row, number, y, moving):
+    def _visit(self, i: int, row: int, number: int, y: Array, moving: bool) -> None:
         """Divide the datum's site out, compute it anew, multiply it in, keep to the budget.
 
         Source: csato2002 section 4.6; eqs (53), (57), (61), (107) and (114); :eq:`cs-q-r`, :eq:`cs-eta`.
@@ -136,7 +144,7 @@ class Learner:
         if newcomer is not None:
             self._keep_to_budget(newcomer)
 
-    def _forget(self, row):
+    def _forget(self, row: int) -> None:
         """Divide the site of a datum out, if it has one; source: csato2002 eq. (131).
 
         Where a site is so sharp that this would leave mostly rounding, the others are multiplied anew; if all have τ >= 0 their
@@ -154,7 +162,7 @@ class Learner:
             process.multiply(a, -tau, -nu, Va, a @ process.mean, spread)
             process.log_height -= sites.log_heights[row]
 
-    def _remember(self, row, tau, nu, log_height, a, spread):
+    def _remember(self, row: int, tau: float, nu: float, log_height: float, a: Array, spread: float) -> None:
         sites = self.sites
         if sites is None:
             return
@@ -163,7 +171,7 @@ class Learner:
         self.report["change"] = max(self.report["change"], float(moved))
         sites.tau[row], sites.nu[row], sites.log_heights[row], sites.A[row] = tau, nu, log_height, a
 
-    def _keep_to_budget(self, newcomer):
+    def _keep_to_budget(self, newcomer: int) -> None:
         """One basis vector too many: the one of least score goes, perhaps the newcomer itself."""
         process, least = self.process, newcomer
         full = self.budget is not None and process.free_slot() is None
@@ -173,14 +181,14 @@ class Learner:
         self.report["included"] += not full or least != newcomer
         self.report["removed"] += full and least != newcomer
 
-    def drop(self, slot):
+    def drop(self, slot: int) -> None:
         """Remove the basis vector in `slot`, from process and sites alike."""
         h = self.process.prune(slot)
         self.k[:, slot] = 0.0
         if self.sites is not None:
             self.sites.project(slot, h)
 
-    def _grow(self):
+    def _grow(self) -> None:
         more = self.process.slots
         self.process = self.process.resized(2 * more)
         self.k = np.pad(self.k, ((0, 0), (0, more)))
@@ -188,7 +196,9 @@ class Learner:
             self.sites.A = np.pad(self.sites.A, ((0, 0), (0, more)))
 
 
-def _site(l, d1, d2, mean, spread, kept, shrinkage):
+def _site(
+    l: float, d1: float, d2: float, mean: float, spread: float, kept: float, shrinkage: float
+) -> tuple[float, float, float]:
     """τ, ν and log height of the site that moves N(mean, spread + kept) to the moments of the tilted distribution.
 
     l, d1 and d2 are log E[p(y|f)] and its derivatives in the mean, with the whole variance of f. `kept` is the part of
@@ -201,13 +211,13 @@ def _site(l, d1, d2, mean, spread, kept, shrinkage):
     return tau, nu, l - site_log_mass(tau, nu, mean, spread + kept) - 0.5 * tau * kept
 
 
-def site_log_mass(tau, nu, mean, variance):
+def site_log_mass(tau: Any, nu: Any, mean: Any, variance: Any) -> Any:
     """log E[exp(νf − ½τf²)] under f ~ N(mean, variance), with 1 + τ · variance > 0; the arguments broadcast."""
     growth = 1 + tau * variance
     return 0.5 * ((nu**2 * variance + 2 * nu * mean - tau * mean**2) / growth - np.log(growth))
 
 
-def no_gradient():
+def no_gradient() -> dict:
     """What a `Fit` without gradient answers."""
     raise NotImplementedError(
         "csato2002's methods do not learn hyper-parameters, so there is no gradient of the evidence; "

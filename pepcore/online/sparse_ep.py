@@ -1,9 +1,15 @@
 """Sparse EP with projections, on data at hand: the online step, sweep after sweep."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from pepcore.gaussian import Array
+from pepcore.kernels.base import Kernel
+from pepcore.likelihoods.base import Likelihood
 from pepcore.online.process import Process
 from pepcore.online.sequential import DirectedSites, Learner, no_gradient
 from pepcore.online.streaming import State, start
@@ -30,30 +36,20 @@ class OnlineFit(Fit):
     """
 
     state: State
-    projection: np.ndarray
+    projection: Array
 
     @property
-    def basis(self):
+    def basis(self) -> np.ndarray:
         return self.state.basis
 
 
 @one_blas_thread
 def infer(
-    kernel,
-    X,
-    y,
-    likelihood,
-    *,
-    budget=None,
-    novelty=1e-6,
-    max_sweeps=1,
-    moving_sweeps=None,
-    Z=None,
-    rho=1.0,
-    order=None,
-    tolerance=1e-8,
-    callback=None,
-):
+    kernel: Kernel, X: ArrayLike, y: ArrayLike, likelihood: Likelihood, *,
+    budget: int | None = None, novelty: float = 1e-6, max_sweeps: int = 1, moving_sweeps: int | None = None,
+    Z: ArrayLike | None = None, rho: float = 1.0, order: ArrayLike | None = None, tolerance: float = 1e-8,
+    callback: Callable | None = None,
+) -> OnlineFit:
     """Online learning (one sweep) or sparse EP with projections (several).
 
     Parameters
@@ -132,11 +128,11 @@ def infer(
         )
     state = replace(state, process=learner.process.compact(), seen=len(X), log_predictive=report["log_predictive"])
     result = report["log_evidence"], report["posterior"], likelihood, 1.0, Sites(sites.tau, sites.nu)
-    more = {"state": state, "projection": sites.A @ learner.process.W[:, learner.process.used]}
+    more: dict[str, Any] = {"state": state, "projection": sites.A @ learner.process.W[:, learner.process.used]}
     return OnlineFit(*result, no_gradient, converged, message, len(history), history, **more)
 
 
-def _shortfall(report, tolerance):
+def _shortfall(report: dict, tolerance: float) -> str:
     return (
         f"(in the last sweep {report['included']} basis vectors came, {report['removed']} went, sites changed "
         f"by {report['change']:.2g}, tolerance {tolerance:.2g})"

@@ -2,10 +2,15 @@
 
 from dataclasses import dataclass, replace
 
-from pepcore.kernels.base import check_plain
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pepcore.gaussian import Array
+from pepcore.kernels.base import Kernel, check_plain
 from pepcore.likelihoods.base import Likelihood, check_likelihood
 from pepcore.online.process import Process
 from pepcore.online.sequential import Learner, no_gradient
+from pepcore.posterior import Posterior
 from pepcore.results import Result
 from pepcore.threads import one_blas_thread
 from pepcore.validation import check_count, check_inputs, check_positive, check_targets
@@ -32,34 +37,34 @@ class State(Result):
     log_predictive: float = 0.0
 
     @property
-    def basis(self):
+    def basis(self) -> np.ndarray:
         """Numbers (M,) of the data that are basis vectors."""
         return self.process.rows
 
     @property
-    def Z(self):
+    def Z(self) -> Array:
         """Basis vectors (M, D)."""
         return self.process.Z
 
     @property
-    def alpha(self):
+    def alpha(self) -> Array:
         """α (M,): mean(x) = k_u(x)ᵀα. Source: csato2002 eq. (106)."""
         return self.process.alpha
 
     @property
-    def C(self):
+    def C(self) -> Array:
         """C (M, M): variance(x) = k(x, x) + k_u(x)ᵀC k_u(x). Source: csato2002 eq. (106)."""
         return self.process.C
 
     @property
-    def posterior(self):
+    def posterior(self) -> Posterior:
         """The book's Posterior."""
         if not len(self.basis):
             raise ValueError("this state has seen no data yet; give it some with online.update(state, X, y)")
         return self.process.posterior()
 
     @property
-    def log_evidence(self):
+    def log_evidence(self) -> float:
         """Log of the sites' normaliser, in nats: what all data add up to, less what the projections lost.
 
         Without projections it is `log_predictive` after one sweep, and EP's evidence at convergence.
@@ -67,30 +72,30 @@ class State(Result):
         return self.process.log_evidence() if len(self.basis) else 0.0
 
     @property
-    def gradient(self):
+    def gradient(self) -> dict:
         return no_gradient()
 
     @property
-    def converged(self):
+    def converged(self) -> bool:
         """False: online learning looks at each datum once; `online.infer` with max_sweeps above 1 goes on."""
         return False
 
     @property
-    def message(self):
+    def message(self) -> str:
         return f"{self.seen} data seen once each"
 
     @property
-    def history(self):
+    def history(self) -> list:
         """A list with one dict: "seen", "log_evidence" and "log_predictive"."""
         return [{"seen": self.seen, "log_evidence": self.log_evidence, "log_predictive": self.log_predictive}]
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         if not len(self.basis):
             return f"State(no data yet, {self.likelihood!r})"
         return super().__repr__()
 
 
-def start(kernel, likelihood, *, budget=None, novelty=1e-6):
+def start(kernel: Kernel, likelihood: Likelihood, *, budget: int | None = None, novelty: float = 1e-6) -> State:
     """A state that has seen no data.
 
     Parameters
@@ -125,7 +130,7 @@ def start(kernel, likelihood, *, budget=None, novelty=1e-6):
 
 
 @one_blas_thread
-def update(state, X, y):
+def update(state: State, X: ArrayLike, y: ArrayLike) -> State:
     """Learn from more data, one after the other, each looked at once.
 
     Parameters
@@ -158,7 +163,7 @@ def update(state, X, y):
     return replace(state, process=learner.process.compact(), seen=state.seen + len(X), log_predictive=log_predictive)
 
 
-def prune(state, i):
+def prune(state: State, i: int) -> State:
     """The state without its basis vector number i: the one of least KL(pruned ‖ full) among all on the others.
 
     Parameters
@@ -186,7 +191,7 @@ def prune(state, i):
     return replace(state, process=process.resized(M - 1))
 
 
-def scores(state):
+def scores(state: State) -> Array:
     """KL(pruned ‖ full) (M,) in nats that removing each basis vector would cost; source: csato2002 section 4.6."""
     _check_state(state)
     process = state.process.compact()
@@ -194,7 +199,7 @@ def scores(state):
     return process.scores()
 
 
-def _check_state(state):
+def _check_state(state: object) -> None:
     if not isinstance(state, State):
         raise ValueError(
             f"state is of type {type(state).__name__}, expected a State of online.start, or fit.state of a fit by online.infer"

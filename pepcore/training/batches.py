@@ -1,10 +1,13 @@
 """Where the batches of learning come from: arrays in memory or mapped from a file, or whatever an iterable gives."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain, islice
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from pepcore.gaussian import Array
 from pepcore.training.starts import spread_of
 from pepcore.validation import as_real, check_all_positive, check_count, check_inputs, check_targets
 
@@ -21,7 +24,7 @@ class InMemory:
     seed : int, for their order
     """
 
-    def __init__(self, data, batch, seed):
+    def __init__(self, data: tuple, batch: int, seed: int | np.random.Generator) -> None:
         if len(data) != 2:
             raise ValueError(f"data is a tuple of {len(data)}, expected (X, y); give a list if these are batches")
         X, y = data
@@ -31,14 +34,14 @@ class InMemory:
         (self.size, self.columns), self.labels = self.X.shape, check_targets(y, len(self.X))
         self.batch, self.random = check_count(batch, "batch"), np.random.default_rng(seed)
 
-    def epoch(self):
+    def epoch(self) -> Iterator[tuple]:
         """Yield (rows, X, y) for every batch of one pass."""
         order = self.random.permutation(self.size)
         for rows in np.array_split(order, -(-self.size // self.batch)):
             rows = np.sort(rows)  # a file is read forwards
             yield rows, self.X[rows], self.labels[rows]
 
-    def sample(self):
+    def sample(self) -> Array:
         """X at some rows that lie evenly among all."""
         return self.X[:: -(-self.size // SAMPLE)]
 
@@ -53,7 +56,7 @@ class Streamed:
     epochs : int, how often it will be gone through; ValueError if an iterator would be used up before
     """
 
-    def __init__(self, data, size, epochs):
+    def __init__(self, data: Iterable, size: int | None, epochs: int) -> None:
         if not np.iterable(data):
             raise ValueError(f"data = {data!r} must be a tuple (X, y), or an iterable of such tuples")
         if size is None:
@@ -65,7 +68,7 @@ class Streamed:
             )
         self.data, self.size, self.columns, self.labels = data, check_count(size, "size"), None, None
 
-    def epoch(self):
+    def epoch(self) -> Iterator[tuple]:
         """Yield (None, X, y) for every batch of one pass; ValueError for none, for no pairs, or more rows in one than N."""
         number = 0
         for number, batch in enumerate(self.data, start=1):
@@ -78,7 +81,7 @@ class Streamed:
         if number == 0:
             raise ValueError("data gave no batches, so there is nothing to learn from; is it an iterator that was used up?")
 
-    def sample(self):
+    def sample(self) -> Array:
         """X of the first batch, which will be given again; no rows if there is none."""
         batches = iter(self.data)
         first = list(islice(batches, 1))
@@ -87,7 +90,7 @@ class Streamed:
         return _pair(first[0], 1)[0] if first else np.zeros((0, 0))
 
 
-def units_of(Z, batches):
+def units_of(Z: tuple, batches: InMemory | Streamed) -> Array:
     """What Z's columns are measured in (D,): the spread of all pseudo-inputs, or of the inputs where these do not differ.
 
     Parameters
@@ -102,12 +105,12 @@ def units_of(Z, batches):
     return spread
 
 
-def check_units(spread, columns):
+def check_units(spread: ArrayLike, columns: int) -> Array:
     """Units of Z's columns that were given, as a (D,) array; ValueError for another number of them, or one that is not > 0."""
     return check_all_positive(check_targets(spread, columns, "spread", each="column of Z"), "spread")
 
 
-def _pair(batch, number):
+def _pair(batch: Any, number: int) -> tuple[Array, Any]:
     if not (isinstance(batch, tuple | list) and len(batch) == 2):
         raise ValueError(
             f"batch {number} of data is of type {type(batch).__name__}, expected a pair (X, y); arrays that hold all data are "

@@ -56,7 +56,8 @@ class Learner:
 
 
 def run(
-    learner: Any, steps: Iterable, message: str, callback: Callable | None = None, *, count: str = "step", mended: tuple = MENDED
+    learner: Any, steps: Iterable, message: str, callback: Callable | None = None, *,
+    count: str = "step", mended: tuple = MENDED,
 ) -> Any:
     """Take one step after the other; Ctrl-C ends it and keeps what has been learnt.
 

@@ -1,6 +1,7 @@
 """L-BFGS on all data, safe from evidence that is none: of inference that has not converged, or has failed."""
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError
@@ -39,14 +40,8 @@ class Search:
     """
 
     def __init__(
-        self,
-        evaluate: Callable,
-        coordinates: Coordinates,
-        limits: dict,
-        *,
-        progress: bool = False,
-        callback: Callable | None = None,
-        result: Callable = lambda values, found: found,
+        self, evaluate: Callable, coordinates: Coordinates, limits: dict, *,
+        progress: bool = False, callback: Callable | None = None, result: Callable = lambda values, found: found,
     ) -> None:
         self.evaluate, self.coordinates, self.limits = evaluate, coordinates, limits
         self.progress, self.callback, self.result, self.bar = progress, callback, result, None
@@ -76,7 +71,7 @@ class Search:
         before, begun, self.current = self.best, len(self.history), start
         self.settled, self.latest, self.accepted = False, None, None
         point, bounds = self.coordinates.pack(start), open_box(self.coordinates.bounds(start))
-        options = {"method": "L-BFGS-B", "jac": True, "bounds": bounds, "callback": self._accept}
+        options: dict[str, Any] = {"method": "L-BFGS-B", "jac": True, "bounds": bounds, "callback": self._accept}
         try:
             ending = minimize(self._objective, point, **options, options=self.limits)
         except _SettledError:

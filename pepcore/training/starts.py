@@ -3,14 +3,16 @@
 import warnings
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from pepcore.gaussian import Array
 from pepcore.kernels import SquaredExponential
 from pepcore.validation import check_count, check_inputs, check_targets
 
 KMEANS_ROWS = 20_000  # k-means only has to spread Z over the data, for which a sample is enough
 
 
-def default_kernel(X, y):
+def default_kernel(X: ArrayLike, y: ArrayLike) -> SquaredExponential:
     """Squared exponential with variance var(y) and lengthscales √D times the spread of each input; X (N, D), y (N,)."""
     X = check_inputs(X, "X")
     y = check_targets(y, len(X))
@@ -18,7 +20,7 @@ def default_kernel(X, y):
     return SquaredExponential(variance_of(y), spread * np.sqrt(X.shape[1]))
 
 
-def choose_pseudo_inputs(X, M, how="kmeans", seed=0):
+def choose_pseudo_inputs(X: ArrayLike, M: int, how: str = "kmeans", seed: int | np.random.Generator = 0) -> Array:
     """M starting pseudo-inputs (M, D) for X (N, D): k-means centres, or a random subset of distinct rows.
 
     Raises
@@ -51,10 +53,10 @@ def choose_pseudo_inputs(X, M, how="kmeans", seed=0):
     return centres * spread
 
 
-def spread_of(X):
+def spread_of(X: Array) -> Array:
     """Standard deviation of each input, 1 for a constant one (where rounding can leave a deviation of 1e-17)."""
     return np.where(np.ptp(X, axis=0) > 0, X.std(axis=0), 1.0)
 
 
-def variance_of(y):
+def variance_of(y: Array) -> float:
     return float(y.var()) if np.ptp(y) > 0 else 1.0
