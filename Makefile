@@ -27,8 +27,9 @@ test: lint        ## everything that proves package and book right
 	@$(MAKE) --no-print-directory book
 	PEPCORE_PROGRESS=0 $(BIN)/python -m pytest -n 2 --dist loadscope -m book --nbval --nbval-sanitize-with tests/nbval_sanitise.cfg tests chapters
 
-lint: $(READY)    ## ruff
+lint: $(READY)    ## ruff and mypy
 	$(BIN)/ruff check .
+	$(BIN)/mypy
 
 serve: book       ## show the built site at http://localhost:8000
 	$(BIN)/python -m http.server 8000 --bind 127.0.0.1 --directory _build/html

@@ -13,7 +13,7 @@ from pepcore.sites import ImproperCavityError, Sites
 
 def posterior_of(features: Features, sites: Sites) -> tuple[Array, Array]:
     """m (M,) and the Cholesky factor C (M, M) of V⁻¹ = I + A diag(τ) Aᵀ; source: :eq:`gp-posterior`."""
-    return solve_posterior(*lower_sums(features, sites), concave=np.all(sites.tau >= 0))
+    return solve_posterior(*lower_sums(features, sites), concave=sites.tau.min() >= 0)
 
 
 def natural_parameters(features: Features, sites: Sites) -> tuple[Array, Array]:

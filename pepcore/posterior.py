@@ -60,10 +60,10 @@ class Posterior:
 
         `rng` is a numpy Generator, or what numpy.random.default_rng makes one of, such as an int for a seed.
         """
-        size, rng = check_count(size, "size", least=0), _as_generator(rng)
+        size, draw = check_count(size, "size", least=0), _as_generator(rng).standard_normal
         mean, covariance = self.predict_full(Xs)
         root = self._root(covariance, Xs)
-        return mean + rng.standard_normal((size, len(mean))) @ root.T
+        return mean + draw((size, len(mean))) @ root.T
 
     def log_density(self, Xs: ArrayLike, fs: ArrayLike) -> float | Array:
         """log N(fs; mean, covariance) in nats of the latent values fs (S,) or (T, S) at Xs (S, D), jointly."""
@@ -111,7 +111,7 @@ class Posterior:
     def _check(self, Xs: ArrayLike) -> Array:
         return check_inputs(Xs, "Xs", columns=self.basis.Z.shape[1])
 
-    def _root(self, covariance: Array, Xs: Array) -> Array:
+    def _root(self, covariance: Array, Xs: Any) -> Array:
         # a covariance of nothing but rounding needs a jitter of that size, not one relative to itself
         rounding = ROUNDING * len(covariance) * self.basis.kernel.diagonal(Xs).mean()
         scale = max(np.diag(covariance).mean(), rounding)
@@ -150,7 +150,8 @@ class Posteriors:
 
 def _beside_each_other(moments: list) -> tuple[Array, Array]:
     """Means and (co)variances of all latent functions, from a pair for each; the last axis counts the functions."""
-    return tuple(np.stack(values, axis=-1) for values in zip(*moments, strict=True))
+    means, variances = (np.stack(values, axis=-1) for values in zip(*moments, strict=True))
+    return means, variances
 
 
 def _as_generator(rng: Any) -> Any:

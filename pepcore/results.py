@@ -15,8 +15,6 @@ from numpy.typing import ArrayLike
 
 from pepcore.gaussian import Array
 from pepcore.kernels import Kernel
-from pepcore.likelihoods import Likelihood
-from pepcore.sites import Sites
 from pepcore.validation import check_targets
 
 LINE = 120  # characters that a result is shown in, if it fits; else it takes four lines
@@ -59,7 +57,7 @@ class Result:
 
     log_evidence: float
     posterior: Any
-    likelihood: Likelihood
+    likelihood: Any
     message: str
     history: list
 
@@ -112,9 +110,9 @@ class Fit(Result):
 
     log_evidence: float
     posterior: Any
-    likelihood: Likelihood
+    likelihood: Any
     alpha: float | Array
-    sites: Sites | None
+    sites: Any
     _gradient: Callable[[], dict]
     converged: bool = True
     message: str = "closed form"
@@ -165,7 +163,7 @@ class Model(Result):
         return self.fit.posterior
 
     @property
-    def likelihood(self) -> Likelihood:
+    def likelihood(self) -> Any:
         return self.fit.likelihood
 
     @property

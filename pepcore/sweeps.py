@@ -172,7 +172,9 @@ class Mixing:
     """
 
     def __init__(self) -> None:
-        self.moves, self.points, self.last = [], [], None
+        self.moves: list = []
+        self.points: list = []
+        self.last: Any = None
 
     def __call__(self, state: Any, step: float) -> Any:
         """The next sites."""

@@ -9,6 +9,7 @@ import hashlib
 import tomllib
 from dataclasses import dataclass, field
 from importlib import resources
+from typing import Any
 
 import numpy as np
 
@@ -96,7 +97,7 @@ def _read() -> dict[str, Info]:
 
 def _info(name: str, entry: dict) -> Info:
     text = {int(column): tuple(words) for column, words in entry.pop("text", {}).items()}
-    lists = {key: tuple(entry.pop(key, ())) for key in ("classes", "columns")}
+    lists: dict[str, Any] = {key: tuple(entry.pop(key, ())) for key in ("classes", "columns")}
     return Info(name, **entry, **lists, text=text)
 
 
@@ -124,7 +125,7 @@ def content_checksum(X: Array, y: Array) -> str:
     return checksum.hexdigest()
 
 
-def verify(info: Info, X: Array, y: Array, where: str) -> None:
+def verify(info: Info, X: Array, y: Array, where: Any) -> None:
     """Raise DataError, naming `where` the values came from, unless X (N, D) and y (N,) are those of the data set."""
     if X.shape != (info.N, info.D):
         raise DataError(
@@ -143,5 +144,5 @@ def verify(info: Info, X: Array, y: Array, where: str) -> None:
         )
 
 
-def _mend(info: Info, where: str) -> str:
+def _mend(info: Info, where: Any) -> str:
     return f"remove it and load {info.name!r} again, or replace it by the original."

@@ -14,7 +14,7 @@ from pepcore.datasets.catalogue import Dataset
 from pepcore.gaussian import Array, safe_cholesky
 from pepcore.kernels import SquaredExponential
 from pepcore.kernels.base import Kernel
-from pepcore.validation import check_count, check_not_negative, check_number, check_positive
+from pepcore.validation import as_real, check_count, check_not_negative, check_number, check_positive
 
 
 def toy_ard_gp(
@@ -44,7 +44,7 @@ def toy_ard_gp(
     rng = np.random.default_rng(seed)
     if lengthscales is None:
         lengthscales = 5.0 ** rng.uniform(size=D)
-    kernel = SquaredExponential(1.0, lengthscales)
+    kernel = SquaredExponential(1.0, as_real(lengthscales, "lengthscales"))
     X = rng.normal(size=(N, D))
     f = _gp_draws(kernel, X, 1, rng)[0]
     y = f + np.sqrt(noise) * rng.normal(size=N)

@@ -47,8 +47,8 @@ def load(name: str, data_home: str | Path | None = None) -> Dataset:
     data_home = data_home if data_home is not None else os.environ.get("PEPCORE_DATA")
     folders = [Path(data_home)] if data_home else []
     if info.folder == "bundled":
-        X, y = origins.rebuild(info, cache=None)
-        where = "scikit-learn's copy"
+        X, y = origins.rebuild(info, _cache())
+        where: str | Path = "scikit-learn's copy"
     else:
         X, y, where = _from_files(info, [*folders, _cache()]) or _from_origin(info, folders)
     if info.task == "binary":

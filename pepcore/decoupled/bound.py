@@ -32,8 +32,8 @@ class Bound(NamedTuple):
 
     value: float
     gradient: dict  # over the parametrisation's fields; also kernel, "gamma", "beta", likelihood if asked for
-    data: DataTerm
-    process: object
+    data: Any  # DataTerm
+    process: Any
 
     @property
     def outputs(self) -> tuple[tuple, tuple]:
@@ -104,7 +104,7 @@ def data_terms(
     w, g = np.stack([q.w for q in processes]), np.stack([q.g for q in processes])
     value, dw, dg = 0.0, np.zeros_like(w), np.zeros_like(g)
     curvatures = [np.zeros((M, M), order="F") for _ in processes]
-    total = _HyperGradient(bases, processes, likelihood) if hyper else None
+    total: Any = _HyperGradient(bases, processes, likelihood) if hyper else None
     for rows in row_blocks(len(X), M + G, BLOCK_ELEMENTS):
         if hyper:
             K, vjp = bases.kernel.value_and_vjp(X[rows], bases.points)
@@ -152,7 +152,8 @@ class _HyperGradient:
     """Derivatives of the data term in the kernel and the points, through K(points, x) and k(x, x) at fixed L, w, g, V."""
 
     def __init__(self, bases: Bases, processes: tuple, likelihood: Any) -> None:
-        self.bases, self.likelihood, self.gradient = bases, likelihood, {}
+        self.bases, self.likelihood = bases, likelihood
+        self.gradient: dict = {}
         slopes = [np.concatenate([q.g, solve_lower(bases.L, q.w, transposed=True)]) for q in processes]
         self.slopes = np.stack(slopes, axis=1)  # (G + M, C)
 
@@ -227,7 +228,7 @@ def bound(
     outputs = parameters if isinstance(parameters, tuple) else (parameters,)
     processes = tuple(output.process(bases) for output in outputs)
     value, terms, shared = data_terms(bases, processes, X, y, likelihood, weight=weight, stored=stored, hyper=hyper)
-    gradient = _HyperTotal(bases, columns, shared) if hyper else None
+    gradient: Any = _HyperTotal(bases, columns, shared) if hyper else None
     K_columns = gradient.K_columns if hyper else None
     fields = []
     for output, process, data in zip(outputs, processes, terms, strict=True):
@@ -254,8 +255,10 @@ class _HyperTotal:
         self.bases, self.columns, self.gradient = bases, columns, dict(shared)
         self.points = self.gradient.pop("points")
         self.S = np.zeros_like(bases.L)
-        self.dK_cross, self.gammas = np.zeros((len(bases.beta), len(bases.gamma))), []
-        self.K_columns = self.vjp_columns = None
+        self.dK_cross = np.zeros((len(bases.beta), len(bases.gamma)))
+        self.gammas: list = []
+        self.K_columns = None
+        self.vjp_columns: Any = None
         if columns is not None and len(bases.gamma):
             self.K_columns, self.vjp_columns = bases.kernel.value_and_vjp(bases.gamma, bases.gamma[columns])
 

@@ -93,7 +93,7 @@ def infer(
     check_plain(kernel, "decoupled bases")
     check_likelihood(likelihood)
     X = check_inputs(X, "X")
-    y = likelihood.validate(check_targets(y, len(X)))
+    targets = likelihood.validate(check_targets(y, len(X)))
     beta = check_inputs(beta, "beta", columns=X.shape[1], copy=True)
     gamma = _check_gamma(gamma, basis, X.shape[1])
     _check_settings(basis, natural, gamma_rule)
@@ -103,7 +103,7 @@ def infer(
     columns = check_count(columns, "columns") if columns is not None else None
     kind, bases = PARAMETRISATIONS[basis], Bases.build(kernel, beta, gamma, jitter)
     parameters = _start(kind, bases, getattr(likelihood, "classes", None), start)
-    learner = Learner(bases, parameters, X, y, likelihood, natural, gamma_rule, optimise, rate, jitter)
+    learner = Learner(bases, parameters, X, targets, likelihood, natural, gamma_rule, optimise, rate, jitter)
     every = _steps(len(X), len(gamma), batch, columns, np.random.default_rng(seed))
     lengths = (step if isinstance(likelihood, Gaussian) else min(step, ramp(number, step)) for number in range(steps))
     # a step too long is told, not taken back

@@ -89,7 +89,7 @@ class DecoupledFit(Fit):
     """
 
     bases: Bases
-    parameters: object
+    parameters: Any
 
     @property
     def jitter(self) -> float:
@@ -118,7 +118,8 @@ class Learner(loop.Learner):
         """One step; the bound before it, as estimated, is what its record says."""
         length, (rows, columns) = item
         now = self._bound(rows, columns)
-        gradients, moved = [now.gradient], [{}]
+        gradients = [now.gradient]
+        moved: list[dict] = [{}]
         if self.several:
             own = [name for name in vars(self.parameters[0]) if name in now.gradient]
             gradients = [{name: now.gradient[name][c] for name in own} for c in range(len(now.data))]
@@ -148,12 +149,13 @@ class Learner(loop.Learner):
         return fit
 
     def _fit(self, message: str) -> DecoupledFit:
-        last = bound(self.bases, self.parameters, self.X, self.y, self.likelihood, hyper=True)
+        last: Any = bound(self.bases, self.parameters, self.X, self.y, self.likelihood, hyper=True)
         processes = last.process if self.several else (last.process,)
         parts = tuple(DecoupledPosterior(self.bases, process) for process in processes)
         posterior = Posteriors(parts) if self.several else parts[0]
-        found = last.value, posterior, self.likelihood, 0.0, None, partial(dict, last.gradient)
-        ending: dict[str, Any] = {"converged": False, "message": message, "sweeps": len(self.history), "history": list(self.history)}
+        found: tuple = last.value, posterior, self.likelihood, 0.0, None, partial(dict, last.gradient)
+        ending: dict[str, Any] = {"converged": False, "message": message}
+        ending |= {"sweeps": len(self.history), "history": list(self.history)}
         return DecoupledFit(*found, **ending, bases=self.bases, parameters=self.parameters)
 
     @property
@@ -168,10 +170,11 @@ class Learner(loop.Learner):
 
     def _bound(self, rows: Any, columns: np.ndarray | None) -> Bound:
         """The bound as rows and columns estimate it; DivergenceError if it is no number."""
-        X, y, stored = self.X, self.y, self.stored
+        X, y = self.X, self.y
+        stored: Any = self.stored
         if rows is not None:
             X, y = X[rows], y[rows]
-            stored = stored and (lambda block: self.stored(rows[block]))
+            stored = stored and (lambda block, every=stored: every(rows[block]))
         how: dict[str, Any] = {"columns": columns, "stored": stored, "hyper": self.hyper, "roots": not self.natural}
         with np.errstate(over="ignore", invalid="ignore"):
             now = bound(self.bases, self.parameters, X, y, self.likelihood, weight=len(self.X) / len(X), **how)

@@ -38,22 +38,22 @@ class _CovarianceOfBeta:
     """
 
     @classmethod
-    def prior(cls, bases: Bases) -> Any:
+    def prior(cls: Any, bases: Bases) -> Any:
         """q = prior."""
         return cls(np.zeros(len(bases.gamma)), np.zeros(len(bases.beta)), bases.L.copy(order="F"))
 
     @classmethod
-    def from_process(cls, bases: Bases, process: Process) -> Any:
+    def from_process(cls: Any, bases: Bases, process: Process) -> Any:
         """The parameters of a process whose `root` is lower triangular."""
         return cls(process.g, cls._second(bases, process), multiply_lower(bases.L, np.array(process.root, order="F")))
 
-    def process(self, bases: Bases) -> Process:
+    def process(self: Any, bases: Bases) -> Process:
         """The `Process` that these parameters describe."""
         root = multiply_lower(bases.L_inverse, np.array(self.S_root, order="F"))
         return Process(self._w(bases), self.a_gamma, root)
 
     def pull_back(
-        self, bases: Bases, process: Process, dw: Array, dg: Array, dV: Array | None, VdV: Array | None = None
+        self: Any, bases: Bases, process: Process, dw: Array, dg: Array, dV: Array | None, VdV: Array | None = None
     ) -> PulledBack:
         """From derivatives in (w, g, V) to those in the fields; chain rule through `_w`, and root = L⁻¹S_root.
 

@@ -23,7 +23,7 @@ class Kernel:
         """dict name -> float or array, in natural units."""
         raise NotImplementedError
 
-    def with_parameters(self, parameters: dict) -> Kernel:
+    def with_parameters(self, parameters: dict) -> Any:
         """The same kernel with other values; `parameters` may hold some of the keys of `self.parameters`."""
         unknown = set(parameters) - set(self.parameters)
         if unknown:
@@ -99,7 +99,7 @@ class Kernel:
         return f"{type(self).__name__}({', '.join(f'{name}={value}' for name, value in shown.items())})"
 
 
-def shared(derivative: Array, parameter: float | Array) -> float | Array:
+def shared(derivative: Array, parameter: Any) -> float | Array:
     """The derivative (D,) in the shape of its parameter, (D,), or the sum over all inputs if they share one, () or (1,)."""
     if np.ndim(parameter) == 0:
         return float(derivative.sum())

@@ -116,9 +116,9 @@ class _Blur(Kernel):
     def _widened(self, X: Array) -> SquaredExponential:
         lengthscales, widths = self._scales(X)
         wide = np.sqrt(lengthscales**2 + self.times * widths**2)
-        return SquaredExponential(self.blurred.kernel.variance * np.prod(lengthscales / wide), wide)
+        return SquaredExponential(float(self.blurred.kernel.variance * np.prod(lengthscales / wide)), wide)
 
-    def _scales(self, X: Array) -> tuple[Array, Array]:
+    def _scales(self, X: Array) -> tuple[Array, ...]:
         """lengthscales and widths, (D,) each."""
         columns = X.shape[-1:]  # for points without columns the widened kernel has the better error
         try:
@@ -152,7 +152,7 @@ class _BlurVjp(NamedTuple):
 
     blur: _Blur
     X: Array
-    widened: object
+    widened: Any
 
     def __call__(self, dK: Array, first: bool = True, second: bool = False) -> tuple[dict, Array | None, Array | None]:
         gradient, dX, dX2 = self.widened(dK, first, second)

@@ -5,6 +5,8 @@ thousands of lengthscales apart, as time stamps may be. There the differences ar
 Each row decides for itself, so that a prediction does not depend on what else is asked for.
 """
 
+from typing import Any
+
 import numpy as np
 
 from pepcore.gaussian import Array
@@ -24,7 +26,7 @@ def squared_distances(left: Array, right: Array, scale: float) -> Array:
     return t
 
 
-def _by_differences(left: Array, right: Array, scale: float) -> Array:
+def _by_differences(left: Array, right: Array, scale: float) -> Any:
     return scale * sum(_squares(l, r) for l, r in zip(left.T, right.T, strict=True))
 
 
@@ -47,7 +49,7 @@ def _by_product(left: Array, right: Array, scale: float) -> Array:
 
 
 def weighted_squares(
-    weight: Array, left: Array, right: Array, *, rows: Array, columns: Array, mixed: Array | None, mixed2: Array | None
+    weight: Array, left: Array, right: Array, *, rows: Array, columns: Array, mixed: Any, mixed2: Any
 ) -> Array:
     """Σ_ij w_ij (l_id − r_jd)² for each dimension, (D,), without an (N, N2, D) array.
 

@@ -1,7 +1,8 @@
 """Stationary kernels, k(x, x') = variance * g(r²) with r² = Σ_d (x_d − x'_d)² / lengthscale_d²."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,6 +17,10 @@ from pepcore.validation import as_real
 @dataclass(frozen=True, eq=False, repr=False)
 class _Stationary(Kernel):
     """variance * g(r²), as a function of t = _scale · r²; a subclass turns t, which it may write over, into values."""
+
+    _scale: ClassVar[float]
+    _value: ClassVar[Callable]
+    _value_and_slope: ClassVar[Callable]
 
     variance: float = 1.0
     lengthscales: float | Array = 1.0

@@ -29,7 +29,7 @@ class Sum(Kernel):
         return {f"{i}.{key}": value for i, part in enumerate(self.parts) for key, value in part.parameters.items()}
 
     def _with(self, parameters: dict) -> Kernel:
-        own = [{} for _ in self.parts]
+        own: list[dict] = [{} for _ in self.parts]
         for key, value in parameters.items():
             position, name = key.split(".", 1)
             own[int(position)][name] = value

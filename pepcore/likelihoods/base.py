@@ -35,7 +35,8 @@ class Likelihood(Protocol):
         unknown = set(parameters) - set(self.parameters)
         if unknown:
             raise ValueError(f"unknown likelihood parameters {sorted(unknown)}; this one has {sorted(self.parameters)}.")
-        return replace(self, **parameters)
+        changed: Any = self
+        return replace(changed, **parameters)
 
     def parameter_derivatives(self, y: Array, f: Array) -> dict:
         """dict over `parameters`: the derivative of log p(y|f) in each, shaped as y and f broadcast."""
@@ -67,7 +68,7 @@ class Likelihood(Protocol):
         hints = self.quadrature_hints(y, mean, variance, alpha)
         return quadrature_log_moment(self.derivatives, y, mean, variance, alpha, **hints)
 
-    def shrinkage(self, d2: Array, matched: Array, alpha: float | Array, rest: float | Array = 0.0) -> Array:
+    def shrinkage(self, d2: Any, matched: Any, alpha: float | Array, rest: Any = 0.0) -> Any:
         """1 + α · d2 · matched (N,) for the d2 at the variance matched + rest: how much narrower p^α makes the matched part."""
         return 1 + alpha * d2 * matched
 

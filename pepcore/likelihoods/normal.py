@@ -65,7 +65,7 @@ def log_ndtr_derivatives(z: ArrayLike) -> tuple[Array, Array, Array]:
     if far.any():  # φ/Φ + z cancels; the asymptotic series is exact to rounding
         s = 1 / z[far] ** 2
         bend[far] = 1 - s * (1 - s * (6 - s * 50))
-    return tuple(values.reshape(shape) for values in (log_p, hazard, bend))
+    return log_p.reshape(shape), hazard.reshape(shape), bend.reshape(shape)
 
 
 def _mills_ratio(x: Array) -> Array:

@@ -66,7 +66,7 @@ def quadrature_log_moment(
     data, shape = _broadcast(y, mean, variance, alpha, centre)
     data, asked_by = _distinct(data)
     moments = np.empty((3, len(data[0])))
-    for nodes in _nodes(derivatives, *data, scale, log_concave, growth):
+    for nodes in _nodes(derivatives, scale, log_concave, growth, *data):
         moments[:, nodes.rows] = _moments(nodes)
     return tuple(m.reshape(shape) for m in moments[:, asked_by])
 
@@ -81,7 +81,7 @@ def quadrature_expectation(
     """
     data, shape = _broadcast(y, mean, variance, alpha, centre)
     expectation = np.empty(len(data[0]))
-    for nodes in _nodes(derivatives, *data, scale, log_concave, growth):
+    for nodes in _nodes(derivatives, scale, log_concave, growth, *data):
         tilted, _ = _tilted(nodes)
         expectation[nodes.rows] = (tilted * function(data[0][nodes.rows], nodes.f)).sum(axis=0) / tilted.sum(axis=0)
     return expectation.reshape(shape)
@@ -95,20 +95,20 @@ class _Nodes(NamedTuple):
     log_p: Array  # (n, R)
     g: Array  # (n, R)
     curvature: Array  # (n, R)
-    exponent: Array | None  # (n, R), None where the weight is all of the mass
+    exponent: Any  # (n, R), None where the weight is all of the mass
     weight: Array  # (R,), (n, 1) or (n, R)
     variance: Array  # (R,), of the Gaussian
     alpha: Array  # (R,)
     weak: bool  # whether p^α tilts the Gaussian only a little
 
 
-def _broadcast(*arrays: ArrayLike) -> tuple[list[Array], tuple[int, ...]]:
+def _broadcast(*arrays: ArrayLike) -> tuple[Any, tuple[int, ...]]:
     """All arrays as vectors of float of one length, and the shape that the result should have."""
-    arrays = [np.asarray(a, dtype=float) for a in np.broadcast_arrays(*arrays)]
-    return [a.ravel() for a in arrays], arrays[0].shape
+    together = [np.asarray(a, dtype=float) for a in np.broadcast_arrays(*arrays)]
+    return [a.ravel() for a in together], together[0].shape
 
 
-def _distinct(data: list[Array]) -> tuple[list[Array], Any]:
+def _distinct(data: Any) -> tuple[Any, Any]:
     """The data without repetitions, and for each of the given data its place among them.
 
     Under a stationary prior, where inference starts, only y tells the data apart, and labels and counts have few values.
@@ -121,20 +121,20 @@ def _distinct(data: list[Array]) -> tuple[list[Array], Any]:
 
 
 def _nodes(
-    derivatives: Callable, y: Array, mean: Array, variance: Array, alpha: Array, centre: Array, scale: float,
-    log_concave: bool, growth: float,
+    derivatives: Callable, scale: float, log_concave: bool, growth: float,
+    y: Array, mean: Array, variance: Array, alpha: Array, centre: Array,
 ) -> Iterator[_Nodes]:
     """Yield `_Nodes` until all data are covered."""
-    case = y, mean, variance, alpha
+    case: Any = y, mean, variance, alpha
     with np.errstate(over="ignore", invalid="ignore"):  # far out p may underflow; the search turns back there
-        count = _gentle_count(derivatives, *case, scale) if log_concave else np.zeros(len(y), dtype=int)
+        count = _gentle_count(derivatives, scale, *case) if log_concave else np.zeros(len(y), dtype=int)
     for _, n in GENTLE:
         for rows in _chunks(np.flatnonzero(count == n), n):
-            yield _hermite(derivatives, *(part[rows] for part in case), rows, n)
+            yield _hermite(derivatives, rows, n, *(part[rows] for part in case))
     rough = np.flatnonzero(count == 0)
     if len(rough):
         case, centre = tuple(part[rough] for part in case), centre[rough]
-        for nodes in _trapezoidal(derivatives, *case, centre, scale, log_concave, growth):
+        for nodes in _trapezoidal(derivatives, scale, log_concave, growth, centre, *case):
             yield nodes._replace(rows=rough[nodes.rows])
 
 
@@ -145,7 +145,7 @@ def _chunks(rows: np.ndarray, n: int) -> list[np.ndarray]:
 
 
 def _gentle_count(
-    derivatives: Callable, y: Array, mean: Array, variance: Array, alpha: Array, scale: float
+    derivatives: Callable, scale: float, y: Array, mean: Array, variance: Array, alpha: Array
 ) -> np.ndarray:
     """How many Gauss-Hermite nodes each datum needs (N,), 0 where no such rule is good enough.
 
@@ -161,11 +161,12 @@ def _gentle_count(
     return count
 
 
-def _hermite(derivatives: Callable, y: Array, mean: Array, variance: Array, alpha: Array, rows: Any, n: int) -> _Nodes:
+def _hermite(derivatives: Callable, rows: Any, n: int, y: Array, mean: Array, variance: Array, alpha: Array) -> _Nodes:
     """The nodes and weights of a Gauss-Hermite rule for N(mean, variance)."""
     t, weight = _hermite_rule(n)
     f = mean + np.sqrt(variance) * t
-    return _Nodes(rows, f, *derivatives(y, f), None, weight, variance, alpha, weak=True)
+    log_p, g, curvature = derivatives(y, f)
+    return _Nodes(rows, f, log_p, g, curvature, None, weight, variance, alpha, weak=True)
 
 
 @lru_cache
@@ -176,15 +177,15 @@ def _hermite_rule(n: int) -> tuple[Array, Array]:
 
 
 def _trapezoidal(
-    derivatives: Callable, y: Array, mean: Array, variance: Array, alpha: Array, centre: Array, scale: float,
-    log_concave: bool, growth: float,
+    derivatives: Callable, scale: float, log_concave: bool, growth: float,
+    centre: Array, y: Array, mean: Array, variance: Array, alpha: Array,
 ) -> Iterator[_Nodes]:
     """`_nodes` on windows around the tilted mass."""
     with np.errstate(over="ignore", invalid="ignore"):
         windows = partial(concave_window, growth) if log_concave else partial(wide_window, centre)
         below, above, sd, weak = windows(derivatives, y, mean, variance, alpha)
     grid = _grid(below, above, sd, centre, scale)
-    kind = 4 * grid.count + 2 * grid.even + weak  # data of one kind are treated together
+    kind = 4 * grid.number + 2 * grid.even + weak  # data of one kind are treated together
     for code in np.unique(kind):
         n, is_even, is_weak = code // 4, code // 2 % 2, bool(code % 2)
         for rows in _chunks(np.flatnonzero(kind == code), n):
@@ -193,16 +194,17 @@ def _trapezoidal(
             exponent *= exponent
             exponent *= -0.5 / variance[rows]
             weight = df / np.sqrt(2 * np.pi * variance[rows])
-            yield _Nodes(rows, f, *derivatives(y[rows], f), exponent, weight, variance[rows], alpha[rows], is_weak)
+            log_p, g, curvature = derivatives(y[rows], f)
+            yield _Nodes(rows, f, log_p, g, curvature, exponent, weight, variance[rows], alpha[rows], is_weak)
 
 
 class _Grid(NamedTuple):
     """Where each datum's nodes lie, all (N,): f = start + step k, or in between f = bend + reach · asinh(sinh(t)/stretch)."""
 
-    even: Array  # whether f itself is evenly spaced, not t
+    even: np.ndarray  # whether f itself is evenly spaced, not t
     start: Array  # the first node, f or t
     stop: Array  # the last one
-    count: Array
+    number: np.ndarray  # of nodes
     bend: Array
     reach: Array
     stretch: Array

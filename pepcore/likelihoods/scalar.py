@@ -1,6 +1,7 @@
 """Likelihoods of one latent function."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -37,7 +38,7 @@ class Gaussian(Likelihood):
         total = self.noise + alpha * variance
         return {"noise": 0.5 * (((y - mean) / total) ** 2 + ((1 - alpha) * variance / self.noise - 1) / total)}
 
-    def shrinkage(self, d2: Array, matched: Array, alpha: float | Array, rest: float | Array = 0.0) -> Array:
+    def shrinkage(self, d2: Any, matched: Any, alpha: float | Array, rest: Any = 0.0) -> Any:
         """As `Likelihood.shrinkage`, where d2 = −1/(noise + α · variance) makes its difference cancel if the noise is small."""
         return (self.noise + alpha * rest) / (self.noise + alpha * (matched + rest))
 
@@ -74,7 +75,7 @@ class Probit(Likelihood):
         log_p, hazard, bend = log_ndtr_derivatives(np.asarray(y * f, dtype=float))
         return log_p, y * hazard, -bend
 
-    def log_moment(self, y: Array, mean: Array, variance: Array, alpha: float | Array) -> tuple[Array, Array, Array]:
+    def log_moment(self, y: Any, mean: Array, variance: Array, alpha: float | Array) -> tuple[Array, Array, Array]:
         """l_α and its derivatives, see `Likelihood.log_moment`: in closed form at α = 1, by quadrature elsewhere.
 
         Source: rasmussen2006 eq. (3.82); :eq:`ep-probit-moments`, :eq:`pep-log-moment`.

@@ -67,6 +67,6 @@ class Bound:
             posteriors.append(Posterior(maps.of(c).basis, m, safe_cholesky(half.T @ half, name="precision of q")[0]))
         gradient = {key: value for key, value in gradient.items() if key != "q"}
         likelihood = RobustMax(self.C, self.epsilon, values["noise"])
-        found = bound, Posteriors(tuple(posteriors)), likelihood, 0.0, None, partial(dict, gradient)
+        found: tuple = bound, Posteriors(tuple(posteriors)), likelihood, 0.0, None, partial(dict, gradient)
         ending: dict[str, Any] = {"converged": False, "message": "posterior and parameters learnt together", "sweeps": 0}
         return MulticlassFit(*found, **ending, approximation="vi")

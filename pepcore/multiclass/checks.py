@@ -72,12 +72,12 @@ def check_power(alpha: float | None, approximation: str) -> float:
     """The power of an approximation, its usual one if alpha is None; ValueError for an unknown approximation or power."""
     if approximation not in ("ep", "sep", "gfitc", "vi"):
         raise ValueError(f"approximation = {approximation!r} is unknown; choose 'ep', 'sep', 'gfitc' or 'vi'")
-    alpha = check_alpha(alpha if alpha is not None else float(approximation != "vi"))
-    if approximation == "vi" and alpha != 0:
+    power = float(check_alpha(alpha if alpha is not None else float(approximation != "vi")))
+    if approximation == "vi" and power != 0:
         raise ValueError(
-            f'approximation = "vi" is alpha = 0, got {alpha}; for other powers of the robust factors take "gfitc"'
+            f'approximation = "vi" is alpha = 0, got {power}; for other powers of the robust factors take "gfitc"'
         )
-    return alpha
+    return power
 
 
 def check_epsilon(epsilon: float | None, approximation: str, alpha: float, C: int) -> float:

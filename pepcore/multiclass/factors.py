@@ -36,7 +36,7 @@ class Pairwise:
 
     def __init__(self, y: np.ndarray, C: int) -> None:
         self.y, self.C, self.rivals = y, C, rivals_of(y, C)
-        self.shape = (2, C - 1, len(y))
+        self.shape: tuple = (2, C - 1, len(y))
 
     def gather(self, values: Array) -> Array:
         """(C, N) -> (2, C − 1, N): for each factor the values of its datum's own class and of the rival."""
@@ -90,7 +90,7 @@ class Joint:
 
     def __init__(self, y: np.ndarray, C: int, epsilon: float) -> None:
         self.y, self.C, self.epsilon = y, C, epsilon
-        self.shape = (C, len(y))
+        self.shape: tuple = (C, len(y))
 
     def gather(self, values: Array) -> Array:
         return values

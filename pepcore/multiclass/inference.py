@@ -109,8 +109,8 @@ def infer(
     factors = factors_of(approximation, y, C, epsilon)
     if approximation == "sep":
         masks = group_masks(groups, factors)
-        evaluate = partial(sites_tied.evaluate, maps, factors, noise, alpha, masks)
-        start = TiedSites.flat(maps, len(masks))
+        evaluate: Callable = partial(sites_tied.evaluate, maps, factors, noise, alpha, masks)
+        start: Any = TiedSites.flat(maps, len(masks))
         start = start if sites is None else check_tied_sites(sites, start, approximation)
     else:
         evaluate = partial(sites_each.evaluate, maps, factors, noise, alpha)

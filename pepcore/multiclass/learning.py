@@ -111,7 +111,8 @@ def fit(
         "tolerance": tolerance,
     }
     if update == "joint":
-        coordinates, objective = Coordinates((*optimise, "q"), spread_of(X)), Bound(X, y, C, epsilon, jitter)
+        coordinates = Coordinates((*optimise, "q"), spread_of(X))
+        objective: Any = Bound(X, y, C, epsilon, jitter)
         values = objective.start(values)
     elif update == "outer":
         objective = _Outer(X, y, options, keep_unconverged=optimiser != "lbfgs")
@@ -158,6 +159,8 @@ class _Climb(Learner):
 class _Objective:
     """What both kinds of update share: inference to convergence, from the sites as they are now."""
 
+    sites: Any
+
     def __init__(self, X: Array, y: Array, options: dict) -> None:
         self.X, self.y, self.options = X, y, options
 
@@ -172,7 +175,8 @@ class _Outer(_Objective):
 
     def __init__(self, *data: Any, keep_unconverged: bool) -> None:
         super().__init__(*data)
-        self.keep_unconverged, self.sites = keep_unconverged, None
+        self.keep_unconverged = keep_unconverged
+        self.sites = None
 
     def __call__(self, values: dict) -> MulticlassFit:
         found = self.finish(values)
@@ -185,7 +189,8 @@ class _Inner(_Objective):
 
     def __init__(self, X: Array, y: Array, options: dict, epsilon: float, exact: bool, step: float) -> None:
         super().__init__(X, y, options)
-        self.exact, self.step, self.state = exact, step, None
+        self.exact, self.step = exact, step
+        self.state: Any = None
         self.C, self.alpha, self.tied = options["classes"], options["alpha"], options["approximation"] == "sep"
         self.factors = factors_of(options["approximation"], y, self.C, epsilon)
 

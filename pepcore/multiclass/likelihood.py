@@ -1,7 +1,7 @@
 """The likelihood of many classes: the label is the largest latent function, unless it is wrong."""
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,7 +28,7 @@ class RobustMax:
 
     classes: int
     epsilon: float = 1e-3
-    noise: float | Array = 0.0
+    noise: Any = 0.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "classes", check_count(self.classes, "classes"))

@@ -97,7 +97,7 @@ def fit_minibatch(
     alpha = check_power(alpha, approximation)
     epochs, optimise = check_count(epochs, "epochs"), check_names(optimise, LEARNABLE)
     if isinstance(data, tuple):
-        batches = InMemory(data, batch, seed)
+        batches: InMemory | Streamed = InMemory(data, batch, seed)
     elif approximation in TIED:
         batches = Streamed(data, size, epochs)
     else:
@@ -109,9 +109,9 @@ def fit_minibatch(
     step = step if step is None else check_step(step)
     values = {"kernels": kernels, "Z": Z, "noise": noise}
     spread = units_of(Z, batches) if spread is None else check_units(spread, Z[0].shape[1])
-    learner = _Tied if approximation in TIED else _PerDatum
+    kind = _Tied if approximation in TIED else _PerDatum
     settings = alpha, epsilon, approximation, optimise, spread, _checked(rate), step, jitter
-    learner = learner(batches.size, C, values, *settings)
+    learner: Any = kind(batches.size, C, values, *settings)
     if sites is not None:
         learner.resume(sites)
     return run(learner, _steps(learner, batches, epochs), f"{epochs} epochs", callback)
@@ -133,16 +133,19 @@ def _steps(learner: Any, batches: InMemory | Streamed, epochs: int) -> Iterator[
 
 
 class _Learner(Learner):
-    """What learning with any kind of sites shares; subclasses keep the sites."""
+    """What learning with any kind of sites shares; subclasses keep the sites, and `total` adds them up."""
+
+    sites: Any
+    total: Callable[[], tuple[list, list]]
 
     def __init__(
-        self, N: int, C: int, values: dict, alpha: float | Array, epsilon: float, approximation: str,
-        optimise: Iterable[str], spread: Array, rate: Callable, step: float | None, jitter: float,
+        self, N: int, C: int, values: dict, alpha: float, epsilon: float, approximation: str,
+        optimise: tuple, spread: Array, rate: Callable, step: float | None, jitter: float,
     ) -> None:
         super().__init__(values, Coordinates(optimise if rate(0) else (), spread), rate)
         self.N, self.C, self.alpha, self.epsilon, self.approximation = N, C, alpha, epsilon, approximation
         self.given_step, self.jitter = step, jitter
-        self.state = None  # of the last batch, before its sites moved
+        self.state: Any = None  # of the last batch, before its sites moved
 
     def maps(self, X: Array, stream: bool = False) -> ClassMaps:
         return ClassMaps.build(self.values["kernels"], self.values["Z"], self.C, X, self.jitter, stream)
@@ -160,7 +163,8 @@ class _Learner(Learner):
         # the sites of every datum go on being written into
         sites = Sites(self.sites.tau.copy(), self.sites.nu.copy()) if isinstance(self.sites, Sites) else self.sites
         number = len(self.history)
-        ending: dict[str, Any] = {"converged": False, "message": f"after {number} steps", "sweeps": number, "history": list(self.history)}
+        ending: dict[str, Any] = {"converged": False, "message": f"after {number} steps"}
+        ending |= {"sweeps": number, "history": list(self.history)}
         found = evidence, posterior, likelihood, self.alpha, sites, _no_gradient
         return MulticlassFit(*found, **ending, approximation=self.approximation)
 
@@ -204,7 +208,8 @@ class _Tied(_Learner):
         def attempt(step: float) -> TiedSites:
             sites = self.state.sites.toward(self.state.target, step)
             if self.approximation != "sep":  # whose factors are log-concave
-                solve_posteriors(*sites.total(), concave=False)
+                precisions, shifts = sites.total()
+                solve_posteriors(precisions, shifts, concave=False)
             return sites
 
         sites, _ = halving(attempt, step)
@@ -258,7 +263,7 @@ class _PerDatum(_Learner):
             totals = [[a + b for a, b in zip(*pair, strict=True)] for pair in zip(kept, maps.natural_parameters(*change))]
             self.sites.tau[..., rows], self.sites.nu[..., rows] = moved.tau, moved.nu
             if self.sites.tau.min() < 0:
-                solve_posteriors(*totals, concave=False)
+                solve_posteriors(totals[0], totals[1], concave=False)
             return totals
 
         totals, _ = halving(attempt, self.given_step or 1.0)

@@ -131,9 +131,9 @@ def _windows(race: _Race) -> tuple[Array, Array]:
         log_p, hazard, bend = log_ndtr_derivatives((f - race.centre[:, rows]) / spread)
         return log_p.sum(0), (hazard / spread).sum(0), -(bend / spread**2).sum(0)
 
-    index, one = np.arange(len(race.own_mean)), np.ones(len(race.own_mean))
+    index: Any = np.arange(len(race.own_mean))
     with np.errstate(over="ignore", invalid="ignore"):  # the search turns back where p underflows
-        below, above, _, _ = concave_window(0.0, log_product, index, race.own_mean, race.own_variance, one)
+        below, above, _, _ = concave_window(0.0, log_product, index, race.own_mean, race.own_variance, np.ones(len(index)))
     wide = np.flatnonzero(((above - below) > WIDE * race.spread).any(axis=0))
     if len(wide):
         below[wide] = np.maximum(below[wide], _floor(race.of(wide)))

@@ -35,7 +35,7 @@ class State(NamedTuple):
 def evaluate(maps: ClassMaps, factors: Pairwise | Joint, noise: Array, alpha: float, sites: Sites) -> State:
     """Posteriors, evidence and targets for given sites of all data: State."""
     precisions, shifts = maps.natural_parameters(factors.scatter(sites.tau), factors.scatter(sites.nu))
-    posteriors = solve_posteriors(precisions, shifts, concave=np.all(sites.tau >= 0))
+    posteriors = solve_posteriors(precisions, shifts, concave=sites.tau.min() >= 0)
     return local_moments(maps, factors, noise, alpha, sites, posteriors)
 
 

@@ -11,7 +11,6 @@ from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from pepcore.gaussian import Array, log1p_ratio, log_determinant, multiply_lower, symmetric
 from pepcore.multiclass.factors import Joint, Pairwise
@@ -135,7 +134,7 @@ def evaluate(
             [whole - fraction * part for whole, part, fraction in zip(wholes, parts, fractions, strict=True)]
             for wholes, parts in zip(total, own, strict=True)
         ]
-        cavities = solve_posteriors(*left, concave=False)
+        cavities = solve_posteriors(left[0], left[1], concave=False)
         mean, reduced, h = map(factors.gather, maps.marginals(cavities))
         tilted = factors.tilted(mean, h + reduced, noise, alpha)
         goal = target(mean, reduced, tilted.d1, tilted.d2, alpha)
@@ -158,7 +157,7 @@ def gradient_of(maps: ClassMaps, factors: Pairwise | Joint, state: TiedState, we
     """
     summed = [(g.cavities, weight * factors.scatter(g.d1), weight * factors.scatter(g.curvature)) for g in state.groups]
     slopes = [[along(cavities[c], d1[c], curvature[c]) for cavities, d1, curvature in summed] for c in range(maps.C)]
-    dh = 0.5 * sum(curvature for _, _, curvature in summed)
+    dh: Any = 0.5 * sum(curvature for _, _, curvature in summed)
 
     def derivatives(c: int, rows: Any, A: Array, h: Array) -> tuple[Array, Array]:
         dA = slopes[c][0](rows, A)
@@ -170,7 +169,7 @@ def gradient_of(maps: ClassMaps, factors: Pairwise | Joint, state: TiedState, we
     return maps.pull_back(derivatives) | {"noise": dnoise}
 
 
-def _per_factor(mask: ArrayLike, l: Array) -> Array:
+def _per_factor(mask: Any, l: Array) -> Array:
     """A mask in the layout of the sites, as one for the factors: the sites of one factor lie in the same group."""
     mask = np.asarray(mask)
     return mask[0] if mask.ndim > l.ndim else mask
@@ -180,7 +179,7 @@ def _log_normaliser(posterior: ClassPosterior) -> float:
     """G(q) − G(prior) for one class: −½ log|V⁻¹| + ½ mᵀV⁻¹m."""
     mean, C, _ = posterior
     white = C.T @ mean
-    return -0.5 * log_determinant(C) + 0.5 * white @ white
+    return float(-0.5 * log_determinant(C) + 0.5 * white @ white)
 
 
 def _cost(posteriors: list, own: list, counts: Array, alpha: float) -> float:
@@ -190,7 +189,7 @@ def _cost(posteriors: list, own: list, counts: Array, alpha: float) -> float:
     −log|I − δS|/(2δ) + ½ δ wᵀ(I − δS)⁻¹w + ½ mᵀΛm − bᵀm.
     In I − δS = L Lᵀ the digits of δS are lost on the diagonal only, and L_jj² = 1 − δp_j with p_j = S_jj + Σ_k<j L_jk²/δ.
     """
-    cost = 0.0
+    cost: Any = 0.0
     for (mean, _, inverse), n, lower, shift in zip(posteriors, counts, *own, strict=True):
         precision, delta = symmetric(lower), alpha / max(n, 1.0)
         pulled = precision @ mean

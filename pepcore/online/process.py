@@ -30,18 +30,20 @@ class Process:
 
     The arrays have a slot for every basis vector that may come, and its own coordinate of v. Rows and columns of free
     slots are zero in all of them, so that they can be multiplied as they are; nothing is ever shifted.
-
-    Attributes
-    ----------
-    Z : (S, D) basis vectors, by slot
-    rows : (S,) number of the datum in each slot; GIVEN or FREE
-    W : (S, S), features a(x) = W k(x), so that v = Wu and K⁻¹ = WᵀW
-    mean, V : (S,), (S, S), m and V
-    precision, shift : (S, S), (S,), Λ = Σ τ a aᵀ and b = Σ ν a over the sites
-    log_height : float
-        Logarithm of the product of the sites' heights, from which the evidence follows.
-    q, spread, sharpness : (S,), diagonals of WᵀW, WᵀVW and WᵀΛW, for the scores
     """
+
+    kernel: Kernel
+    Z: Array  # (S, D), basis vectors by slot
+    rows: np.ndarray  # (S,), number of the datum in each slot; GIVEN or FREE
+    W: Array  # (S, S), features a(x) = W k(x), so that v = Wu and K⁻¹ = WᵀW
+    mean: Array  # (S,), m
+    V: Array  # (S, S)
+    precision: Array  # (S, S), Λ = Σ τ a aᵀ over the sites
+    shift: Array  # (S,), b = Σ ν a
+    log_height: float  # logarithm of the product of the sites' heights, from which the evidence follows
+    q: Array  # (S,), diagonal of WᵀW; this and the next two are for the scores
+    spread: Array  # (S,), diagonal of WᵀVW
+    sharpness: Array  # (S,), diagonal of WᵀΛW
 
     MATRICES = ("W", "V", "precision")
     VECTORS = ("mean", "shift", "q", "spread", "sharpness")

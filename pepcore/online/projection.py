@@ -8,6 +8,8 @@ With K (M, M) the prior covariance of f at the basis vectors and k = k_u(x), the
   site knows of f(x_n) in terms of f at the basis vectors.
 """
 
+from typing import Any
+
 import numpy as np
 
 from pepcore.gaussian import Array, cholesky_inverse, safe_cholesky, solve_lower
@@ -56,7 +58,7 @@ def site_parameters(K: Array, alpha: Array, C: Array) -> tuple[Array, Array]:
 
     Source: csato2002 eq. (122); :eq:`cs-sites`.
     """
-    both = np.linalg.solve(np.eye(len(K)) + C @ K, np.column_stack([C, alpha]))
+    both: Any = np.linalg.solve(np.eye(len(K)) + C @ K, np.column_stack([C, alpha]))
     return -0.5 * (both[:, :-1] + both[:, :-1].T), both[:, -1].copy()
 
 

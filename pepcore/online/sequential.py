@@ -58,7 +58,8 @@ class Learner:
         self, process: Process, likelihood: Likelihood, budget: int | None, novelty: float, rho: float = 1.0,
         sites: DirectedSites | None = None,
     ) -> None:
-        self.process, self.likelihood, self.sites = process, likelihood, sites
+        self.process, self.likelihood = process, likelihood
+        self.sites: Any = sites
         self.budget, self.novelty, self.rho = budget, novelty, rho
 
     def sweep(self, X: Array, y: Array, order: Any, first: int = 0, moving: bool = True) -> dict:
@@ -127,7 +128,8 @@ class Learner:
         variance = np.array([spread + novelty])
         l, d1, d2 = (float(d[0]) for d in self.likelihood.log_moment(y, np.array([mean]), variance, 1.0))
 
-        residual, newcomer = novelty, None
+        newcomer: Any = None
+        residual = novelty
         if moving and novelty > self.novelty * prior:
             newcomer = process.free_slot()
             process.include(newcomer, self.X[i], number, a, novelty)

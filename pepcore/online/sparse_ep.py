@@ -108,7 +108,8 @@ def infer(
     sites = DirectedSites(len(X), process.slots)
     learner = Learner(process, likelihood, state.budget, state.novelty, rho, sites)
 
-    history, converged = [], False
+    history: list[dict] = []
+    converged = False
     while len(history) < max_sweeps and not converged:
         report = learner.sweep(X, y, order, moving=len(history) < moving_sweeps)
         learner.sum_sites()

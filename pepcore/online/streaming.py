@@ -28,7 +28,7 @@ class State(Result):
     log_predictive : float, Σ log p(y_n | the data before n) in nats: how well each datum was foretold
     """
 
-    kernel: object
+    kernel: Kernel
     likelihood: Likelihood
     budget: int | None
     novelty: float

@@ -133,7 +133,7 @@ class Marginals(NamedTuple):
 
 def local_moments(
     features: Features, y: Array, likelihood: Likelihood, alpha: float | Array, sites: Sites, *,
-    mean: Array, C: int, weight: float = 1.0,
+    mean: Array, C: Array, weight: float = 1.0,
 ) -> State:
     """State of the data in `features` from the posterior N(mean, (C Cᵀ)⁻¹) of v; each datum counts `weight` times."""
     return _evaluate(y, likelihood, alpha, Marginals(sites, mean, C, *_project(features, mean, C)), weight)
@@ -167,7 +167,7 @@ def _evaluate(
     return State(sites, mean, C, cavity_mean, cavity_variance, kept, d1, d2, log_evidence, goal, move(sites, goal, s))
 
 
-def _project(features: Features, mean: Array, C: int) -> tuple[Array, Array, Array]:
+def _project(features: Features, mean: Array, C: Array) -> tuple[Array, Array, Array]:
     """μ (N,) and s (N,), mean and variance of aᵀv under q, and h (N,)."""
     C_inverse = inverse_lower(C)
     mu, s, h = (np.empty(len(features.X)) for _ in range(3))
@@ -200,9 +200,9 @@ def _alternating(
     growth = np.maximum(target(cavity_mean, reduced, d1, d2, alpha).tau - tau, 0.0)
     sites = Sites(tau, nu + step * (goal - nu) / (1 + growth * marginals.s))
 
-    C, shift, mu = marginals.precision_cholesky, 0.0, np.empty(len(y))
+    C, shift, mu = marginals.precision_cholesky, np.zeros(len(marginals.mean)), np.empty(len(y))
     for rows, A, _ in features.blocks():
-        shift = shift + A @ sites.nu[rows]
+        shift += A @ sites.nu[rows]
     mean = solve_lower(C, solve_lower(C, shift), transposed=True)
     for rows, A, _ in features.blocks():
         mu[rows] = mean @ A

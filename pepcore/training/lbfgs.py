@@ -93,9 +93,9 @@ def fit(
     kernel = check_kernel(kernel) if kernel is not None else default_kernel(X, y)
     noise = check_positive(noise, "noise") if noise is not None else 0.1 * variance_of(y)
     if "alpha" in accepted:  # private powers are copied, since the model keeps them
-        options: dict[str, Any] = {**options, "alpha": as_real(alpha, "alpha").copy() if np.ndim(alpha) else alpha}
+        options = {**options, "alpha": as_real(alpha, "alpha").copy() if np.ndim(alpha) else alpha}
 
-    start = {"kernel": kernel}
+    start: dict[str, Any] = {"kernel": kernel}
     if "likelihood" in options:
         start["likelihood"] = check_likelihood(options.pop("likelihood"))
     if "noise" in accepted:

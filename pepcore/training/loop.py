@@ -46,8 +46,9 @@ class Learner:
     """
 
     def __init__(self, values: dict, coordinates: Any, rate: Any, climber: Callable = Adam) -> None:
-        self.values, self.before, self.coordinates, self.history = values, values, coordinates, []
-        self.climber = climber(coordinates.pack(values), rate) if coordinates.learn else None
+        self.values, self.before, self.coordinates = values, values, coordinates
+        self.history: list = []
+        self.climber: Any = climber(coordinates.pack(values), rate) if coordinates.learn else None
 
     def climb(self, gradient: dict, weight: float = 1.0) -> None:
         """One step of the values along `weight` times the gradient, in natural units."""

@@ -134,7 +134,8 @@ class _Learner(Learner):
         super().__init__(values, coordinates, rate)
         self.X, self.y, self.alpha, self.longest, self.jitter, self.max_sweeps = X, y, alpha, step, jitter, max_sweeps
         self.tau, self.nu = np.zeros(len(X)), np.zeros(len(X))
-        self.precision, self.shift = None, None
+        self.precision: Any = None
+        self.shift: Any = None
 
     def renew(self) -> None:
         """Add up all sites anew, on the features as they are now."""
@@ -200,7 +201,8 @@ class _Learner(Learner):
 
     def finish(self, message: str) -> Model:
         """What was learnt, with inference on all data."""
-        values, options = self.values, {"alpha": self.alpha, "tolerance": 1e-5, "jitter": self.jitter}
+        values = self.values
+        options: dict[str, Any] = {"alpha": self.alpha, "tolerance": 1e-5, "jitter": self.jitter}
         options |= {"max_sweeps": self.max_sweeps, "stream": len(self.X) * len(values["Z"]) > STREAM_ELEMENTS}
         data = values["kernel"], values["Z"], self.X, self.y, values["likelihood"]
         fit = infer_from(lambda sites: iterative.infer(*data, sites=sites, **options), Sites(self.tau, self.nu))

@@ -45,7 +45,9 @@ class Search:
     ) -> None:
         self.evaluate, self.coordinates, self.limits = evaluate, coordinates, limits
         self.progress, self.callback, self.result, self.bar = progress, callback, result, None
-        self.history, self.best_values, self.best_found = [], None, None
+        self.history: list = []
+        self.best_values: Any = None
+        self.best_found: Any = None
         self.best = (False, -np.inf)  # whether its inference had converged, which counts first, and its evidence
         self.converged, self.message = False, ""
 
@@ -69,11 +71,12 @@ class Search:
         from scipy.optimize import minimize  # imported on demand: it would slow down `import pepcore`
 
         before, begun, self.current = self.best, len(self.history), start
-        self.settled, self.latest, self.accepted = False, None, None
         point, bounds = self.coordinates.pack(start), open_box(self.coordinates.bounds(start))
+        self.settled, self.latest = False, (point, np.inf, np.zeros_like(point))
+        self.accepted: Any = None
         options: dict[str, Any] = {"method": "L-BFGS-B", "jac": True, "bounds": bounds, "callback": self._accept}
         try:
-            ending = minimize(self._objective, point, **options, options=self.limits)
+            ending: Any = minimize(self._objective, point, **options, options=self.limits)
         except _SettledError:
             self.accepted, left = None, self.limits["maxfun"] - (len(self.history) - begun)
             ending = minimize(self._objective, self.latest[0], **options, options=self.limits | {"maxfun": left})
