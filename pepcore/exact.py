@@ -40,22 +40,15 @@ def regression(kernel: Kernel, X: ArrayLike, y: ArrayLike, *, noise: float = 0.1
     kernel : kernel
     X : (N, D) inputs
     y : (N,) targets
-    noise : float
-        Noise variance, > 0, in units of y².
-    jitter : float
-        Added to K in the posterior's basis, relative to the kernel's variance, and taken off the noise again, so that
-        predictions do not feel it unless the noise is as small. Evidence and gradient have none, unless K + noise I
-        cannot be factorised without.
-
-    Returns
-    -------
-    Fit
+    noise : noise variance, > 0, in units of y²
+    jitter : added to K in the posterior's basis, relative to the kernel's variance, and taken off the noise again, so
+        that predictions do not feel it unless the noise is as small. Evidence and gradient have none, unless K +
+        noise I cannot be factorised without.
 
     Raises
     ------
-    ValueError
-        For wrong shapes, NaN, a noise that is not positive, a jitter outside [0, 1e-2]; NotPositiveDefiniteError if no
-        jitter up to 1e-2 helps.
+    ValueError for wrong shapes, NaN, a noise that is not positive, a jitter outside [0, 1e-2]; NotPositiveDefiniteError
+        if no jitter up to 1e-2 helps
 
     Source: rasmussen2006 algorithm 2.1 and eq. (5.9); :eq:`gp-evidence`, :eq:`gp-evidence-gradient`, :eq:`gp-predict`.
     """
@@ -100,13 +93,11 @@ def infer(
     alpha : float, or (N,) for a private power per datum
     schedule : "parallel" or "sequential"
         Update all sites from one posterior, or the posterior after every site. Both have the same fixed points.
-    step : float
-        Longest damped step, in (0, 1]; it is shortened where that is needed, see `pepcore.sweeps`.
+    step : longest damped step, in (0, 1]; it is shortened where that is needed, see `pepcore.sweeps`
     tolerance : float
         Converged when no site moves by more: max over data of |τ* − τ| s and |ν* − ν| √s, s the posterior variance.
     max_sweeps : int
-    jitter : float
-        As in `regression`.
+    jitter : as in `regression`
     callback : callable (record) or None, as in `power_ep.infer`
 
     Returns
@@ -115,9 +106,8 @@ def infer(
 
     Raises
     ------
-    ValueError
-        For wrong shapes, NaN, a power outside [0, 1], labels the likelihood does not know, an unknown schedule, options of
-        the sweeps that `pepcore.sweeps` refuses, a jitter outside [0, 1e-2].
+    ValueError for wrong shapes, NaN, a power outside [0, 1], labels the likelihood does not know, an unknown schedule,
+        options of the sweeps that `pepcore.sweeps` refuses, a jitter outside [0, 1e-2]
 
     Source: rasmussen2006 algorithms 3.5 and 3.6, section 5.5.2 for the gradient; bui2017 section 3.3;
     :eq:`ep-posterior`, :eq:`ep-evidence`, :eq:`ep-gradient`, :eq:`pep-energy`.

@@ -19,12 +19,9 @@ def safe_cholesky(K: Array, scale: float = 1.0, jitter: float = 0.0, name: str =
     Parameters
     ----------
     K : (M, M) symmetric array; it is not changed
-    scale : float
-        What the jitter is relative to, for a kernel matrix the kernel's variance.
-    jitter : float
-        First value tried. After a failure it grows tenfold (from 1e-10 if it was 0) up to 1e-2.
-    name : str
-        What to call the matrix in the error.
+    scale : what the jitter is relative to, for a kernel matrix the kernel's variance
+    jitter : first value tried. After a failure it grows tenfold (from 1e-10 if it was 0) up to 1e-2.
+    name : what to call the matrix in the error
 
     Returns
     -------
@@ -33,8 +30,8 @@ def safe_cholesky(K: Array, scale: float = 1.0, jitter: float = 0.0, name: str =
 
     Raises
     ------
-    NotPositiveDefiniteError
-        If the factorisation fails at a jitter of 1e-2; the message names the matrix, its size and condition.
+    NotPositiveDefiniteError if the factorisation fails at a jitter of 1e-2; the message names the matrix, its size and
+        condition
     """
     if not np.all(np.isfinite(K)):
         raise NotPositiveDefiniteError(

@@ -25,8 +25,7 @@ def rmse(y: ArrayLike, mean: ArrayLike) -> float:
 
     Raises
     ------
-    ValueError
-        For another shape, no points at all, or a value that is not finite.
+    ValueError for another shape, no points at all, or a value that is not finite
     """
     return float(np.sqrt(_mean_squared(*_pair(y, mean))))
 
@@ -45,8 +44,7 @@ def smse(y: ArrayLike, mean: ArrayLike, y_train: ArrayLike) -> float:
 
     Raises
     ------
-    ValueError
-        As `rmse`, and if every test target equals ȳ, so that there is nothing to explain.
+    ValueError as `rmse`, and if every test target equals ȳ, so that there is nothing to explain
 
     Source: rasmussen2006 section 2.5; bui2017 section 4.1; :eq:`gp-metrics`.
     """
@@ -68,8 +66,7 @@ def nll(y: ArrayLike, mean: ArrayLike, variance: ArrayLike) -> float:
 
     Raises
     ------
-    ValueError
-        As `rmse`, and if a variance is not positive.
+    ValueError as `rmse`, and if a variance is not positive
 
     Source: :eq:`gp-metrics`.
     """
@@ -91,8 +88,7 @@ def smll(y: ArrayLike, mean: ArrayLike, variance: ArrayLike, y_train: ArrayLike)
 
     Raises
     ------
-    ValueError
-        As `nll`, and if the training targets are all equal.
+    ValueError as `nll`, and if the training targets are all equal
 
     Source: rasmussen2006 section 2.5; bui2017 section 4.1; :eq:`gp-metrics`.
     """
@@ -114,8 +110,7 @@ def error_rate(y: ArrayLike, prediction: ArrayLike) -> float:
 
     Raises
     ------
-    ValueError
-        For labels of another set, another shape, or probabilities outside [0, 1].
+    ValueError for labels of another set, another shape, or probabilities outside [0, 1]
 
     Source: :eq:`gp-metrics`.
     """
@@ -136,8 +131,7 @@ def nll_binary(y: ArrayLike, p: ArrayLike) -> float:
 
     Raises
     ------
-    ValueError
-        For labels of another set, another shape, or probabilities outside [0, 1].
+    ValueError for labels of another set, another shape, or probabilities outside [0, 1]
 
     Source: :eq:`gp-metrics`.
     """
@@ -155,8 +149,7 @@ def nll_classes(y: ArrayLike, p: ArrayLike) -> float:
 
     Raises
     ------
-    ValueError
-        For classes out of range, another shape, probabilities outside [0, 1] or rows that do not sum to one.
+    ValueError for classes out of range, another shape, probabilities outside [0, 1] or rows that do not sum to one
 
     Source: :eq:`gp-metrics`.
     """

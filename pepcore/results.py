@@ -45,8 +45,7 @@ class Result:
 
     Attributes
     ----------
-    log_evidence : float
-        log p(y) in nats, or log Z of Power EP; at alpha = 0 a lower bound.
+    log_evidence : log p(y) in nats, or log Z of Power EP; at alpha = 0 a lower bound
     gradient : dict, d log_evidence / d parameter in natural units
     posterior : of the latent function; `posterior.predict(Xs)` gives mean and variance
     likelihood : p(y|f)
@@ -101,10 +100,9 @@ class Fit(Result):
     sites : Sites of the N data; None for regression with blocks, where one site couples a whole block
     sweeps : int, sweeps over the data; 1 for regression
     history : list of dict, before the first sweep and after each: "log_evidence", "change", "step"; empty for regression
-    gradient : dict
-        The kernel's keys, "Z" (M, D) for sparse methods, the likelihood's keys ("noise" of a Gaussian one). Computed at
-        first use. After iterations it is exact at the fixed point; before it, what the same formula gives there, as if
-        the sites were at rest.
+    gradient : the kernel's keys, "Z" (M, D) for sparse methods, the likelihood's keys ("noise" of a Gaussian
+        one). Computed at first use. After iterations it is exact at the fixed point; before it, what the same formula gives
+        there, as if the sites were at rest.
     jitter : float, the relative jitter that was used
     """
 

@@ -71,8 +71,7 @@ def cavity(mean: Array, variance: Array, sites: Sites, alpha: float | Array) -> 
 
     Raises
     ------
-    ImproperCavityError
-        If some c_n <= 0; the caller should go back and take a smaller step.
+    ImproperCavityError if some c_n <= 0; the caller should go back and take a smaller step
 
     Source: bui2017 eqs (19) and (123); :eq:`ep-cavity`, :eq:`pep-cavity`.
     """
@@ -137,8 +136,7 @@ def rank_one_update(
 
     Raises
     ------
-    ImproperCavityError
-        If the result would not be a proper Gaussian, that is 1 + τ aᵀVa <= 0.
+    ImproperCavityError if the result would not be a proper Gaussian, that is 1 + τ aᵀVa <= 0
 
     Source: :eq:`ep-posterior`.
     """

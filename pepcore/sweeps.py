@@ -66,8 +66,8 @@ def run_sweeps(
 
     Raises
     ------
-    ValueError
-        For a step outside (0, 1], a tolerance that is not positive, or a number of sweeps that is not whole or below 0.
+    ValueError for a step outside (0, 1], a tolerance that is not positive, or a number of sweeps that is not whole or
+        below 0
     """
     step, tolerance = check_step(step), check_positive(tolerance, "tolerance")
     max_sweeps = check_count(max_sweeps, "max_sweeps", least=0)
@@ -124,9 +124,8 @@ def halving(attempt: Callable, step: float, smallest: float = SMALLEST_STEP) -> 
 
     Parameters
     ----------
-    attempt : callable (step)
-        Where a step leads nowhere it returns None, or raises ImproperCavityError, or NotPositiveDefiniteError, as for
-        I + A diag(τ) Aᵀ with a τ beyond all bounds.
+    attempt : where a step leads nowhere it returns None, or raises ImproperCavityError, or NotPositiveDefiniteError, as
+        for I + A diag(τ) Aᵀ with a τ beyond all bounds
     step, smallest : float, the first step to try, and below which to give up, with None in place of a result
     """
     while step >= smallest:

@@ -26,21 +26,16 @@ class Info:
 
     Attributes
     ----------
-    name, folder, task : str
-        task is "regression", "binary" or "multiclass".
+    name, folder, task : task is "regression", "binary" or "multiclass"
     N, D : int
     classes : tuple of int
         Rows per class, in the order −1, +1 (binary) or 0 ... C − 1 (multi-class); empty for regression.
     citation, licence, notes : str
-    sha256 : str
-        Of our file; empty for what scikit-learn bundles.
-    content : str
-        Checksum of the values, see `content_checksum`.
+    sha256 : of our file; empty for what scikit-learn bundles
+    content : checksum of the values, see `content_checksum`
     columns : tuple of str, names of the inputs, empty where they have none
-    text : dict
-        Position of an input that is a word -> its categories in the order of their codes 0, 1, ...
-    train_rows : int or None
-        The first rows that form the source's own training part.
+    text : position of an input that is a word -> its categories in the order of their codes 0, 1, ...
+    train_rows : int or None; the first rows that form the source's own training part
     train_fraction : float, for the random splits
     origin : dict, how to rebuild the set from a public address
     """
@@ -78,8 +73,7 @@ class Dataset:
     y : (N,) targets; labels −1, +1 (binary) or 0 ... C − 1 (multi-class) as floats
     task : "regression", "binary" or "multiclass"
     info : Info, or None for generated data
-    truth : dict
-        What a generator knows and real data hide, such as the noise-free function at X under "f"; else empty.
+    truth : what a generator knows and real data hide, such as the noise-free function at X under "f"; else empty
     """
 
     name: str

@@ -26,8 +26,7 @@ def load(name: str, data_home: str | Path | None = None) -> Dataset:
     Parameters
     ----------
     name : str, a key of `registry`
-    data_home : path, optional
-        Where to look first; default is $PEPCORE_DATA.
+    data_home : path, optional; where to look first; default is $PEPCORE_DATA
 
     Returns
     -------
@@ -36,12 +35,9 @@ def load(name: str, data_home: str | Path | None = None) -> Dataset:
 
     Raises
     ------
-    ValueError
-        For an unknown name; the nearest known ones are suggested.
-    DataError
-        If what was found does not have the N, D, class counts and checksum of the registry.
-    DataNotFoundError
-        If it is not on this machine and cannot be fetched; the message says what to place where.
+    ValueError for an unknown name; the nearest known ones are suggested
+    DataError if what was found does not have the N, D, class counts and checksum of the registry
+    DataNotFoundError if it is not on this machine and cannot be fetched; the message says what to place where
     """
     info = find(name)
     data_home = data_home if data_home is not None else os.environ.get("PEPCORE_DATA")
@@ -104,8 +100,7 @@ def location_scale(train: ArrayLike) -> tuple[Array, Array]:
 
     Raises
     ------
-    ValueError
-        For another shape, no rows, text, NaN or a masked array.
+    ValueError for another shape, no rows, text, NaN or a masked array
     """
     train = check_finite(as_real(train, "train"), "train")
     if train.ndim not in (1, 2) or train.size == 0:
@@ -130,8 +125,8 @@ def standardise(train: ArrayLike, test: ArrayLike) -> tuple[Array, Array]:
 
     Raises
     ------
-    ValueError
-        If one array has columns and the other not, or another number of them; for text, NaN, masked arrays or no rows.
+    ValueError if one array has columns and the other not, or another number of them; for text, NaN, masked arrays or no
+        rows
     """
     train, test = as_real(train, "train"), check_finite(as_real(test, "test"), "test")
     if train.shape[1:] != test.shape[1:]:

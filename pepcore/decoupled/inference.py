@@ -55,9 +55,8 @@ def infer(
     natural : bool
         Natural gradients for the coupled part of q; if False, Adam moves all parameters. "decoupled" allows only False.
     steps : int; 0 looks at the start
-    step : float
-        Length of the natural steps, in (0, 1]; of no effect without them. For a likelihood that is not Gaussian the first
-        100 are shorter, see `ramp`.
+    step : length of the natural steps, in (0, 1]; of no effect without them. For a likelihood that is not Gaussian the
+        first 100 are shorter, see `ramp`.
     gamma_rule : "adam", "diagonal" or "exact"
         How a_γ moves beside natural steps: Adam, or along the derivative over the diagonal of its metric, or over all of
         it, which costs O(G³) (once, if nothing is learnt). The last two take steps of length `step`, which must be below 2
@@ -73,20 +72,13 @@ def infer(
         `record.result()` makes the DecoupledFit of that moment. Raising KeyboardInterrupt in it ends the iteration, as
         Ctrl-C does.
 
-    Returns
-    -------
-    DecoupledFit
-
     Raises
     ------
-    ValueError
-        For wrong shapes, NaN, targets the likelihood does not know, unknown names, settings out of range.
-    DivergenceError
-        If the bound is no longer finite, or has ended a million times further down than it began, since steps were too
-        long; its `history` shows where.
-    NotPositiveDefiniteError
-        If even a tiny natural step leaves no proper q, which a log-concave likelihood cannot do unless steps that were too
-        long have led far away before.
+    ValueError for wrong shapes, NaN, targets the likelihood does not know, unknown names, settings out of range
+    DivergenceError if the bound is no longer finite, or has ended a million times further down than it began, since
+        steps were too long; its `history` shows where
+    NotPositiveDefiniteError if even a tiny natural step leaves no proper q, which a log-concave likelihood cannot do
+        unless steps that were too long have led far away before
 
     Source: salimbeni2018 sections 3 and 4, appendix F; :eq:`og-step`; Adam: kingma2015.
     """

@@ -53,8 +53,7 @@ def from_natural(natural: Natural) -> Orthogonal:
 
     Raises
     ------
-    NotPositiveDefiniteError
-        If Theta is not positive definite.
+    NotPositiveDefiniteError if Theta is not positive definite
     """
     S_root = root_of_inverse(2 * natural.Theta, "Theta")
     return Orthogonal(natural.j_gamma.copy(), S_root @ (S_root.T @ natural.j_beta), S_root)
@@ -71,8 +70,7 @@ def from_expectation(bases: Bases, expectation: Expectation) -> Orthogonal:
 
     Raises
     ------
-    NotPositiveDefiniteError
-        If −Lambda − m_βm_βᵀ is not positive definite.
+    NotPositiveDefiniteError if −Lambda − m_βm_βᵀ is not positive definite
     """
     m_beta = expectation.m_beta
     S_root = _strict_cholesky(
@@ -88,8 +86,7 @@ def root_of_inverse(P: Array, name: str = "precision") -> Array:
 
     Raises
     ------
-    NotPositiveDefiniteError
-        If P is not positive definite.
+    NotPositiveDefiniteError if P is not positive definite
     """
     C = _strict_cholesky(P[::-1, ::-1], _no_q(name, len(P)))
     return np.asfortranarray(inverse_lower(C).T[::-1, ::-1])
@@ -125,8 +122,7 @@ def coupled_step(bases: Bases, process: Process, data: DataTerm, step: float) ->
 
     Raises
     ------
-    NotPositiveDefiniteError
-        If the step leaves no proper q, which takes a likelihood that is not log-concave.
+    NotPositiveDefiniteError if the step leaves no proper q, which takes a likelihood that is not log-concave
 
     Source: salimbeni2018 eqs (16b) and (16c); hensman2013; :eq:`og-step`, :eq:`og-one-step`.
     """
@@ -206,8 +202,7 @@ def log_partition(bases: Bases, natural: Natural) -> float:
 
     Raises
     ------
-    NotPositiveDefiniteError
-        If Theta is not positive definite.
+    NotPositiveDefiniteError if Theta is not positive definite
 
     Source: salimbeni2018 section 3.3 and appendix C.4; :eq:`og-partition`.
     """

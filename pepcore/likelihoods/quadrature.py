@@ -48,14 +48,10 @@ def quadrature_log_moment(
     derivatives : callable (y, f) -> log p(y|f), its first and its second derivative in f, broadcast over both
     y, mean, variance : (N,), variance > 0
     alpha : float or (N,), in [0, 1]
-    centre : float or (N,)
-        Near where log p bends. It places the nodes; it does not change what is computed.
-    scale : float
-        Over what distance log p bends.
-    log_concave : bool
-        If False, p may have tails that are heavier than exponential, and `centre` must be where p is largest.
-    growth : float
-        log p falls no faster than exp(growth |f|); it widens the window where p^α would not end it.
+    centre : float or (N,); near where log p bends. It places the nodes; it does not change what is computed.
+    scale : over what distance log p bends
+    log_concave : if False, p may have tails that are heavier than exponential, and `centre` must be where p is largest
+    growth : log p falls no faster than exp(growth |f|); it widens the window where p^α would not end it
 
     Returns
     -------

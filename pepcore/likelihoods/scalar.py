@@ -19,8 +19,7 @@ class Gaussian(Likelihood):
 
     Parameters
     ----------
-    noise : float
-        The noise's variance, > 0, in units of y².
+    noise : the noise's variance, > 0, in units of y²
     """
 
     noise: float = 0.1
@@ -198,10 +197,8 @@ class StudentT(Likelihood):
 
     Parameters
     ----------
-    degrees : float
-        Degrees of freedom ν, > 0; the variance of the noise is finite for ν > 2. It is not learnt.
-    scale : float
-        In units of y, > 0.
+    degrees : degrees of freedom ν, > 0; the variance of the noise is finite for ν > 2. It is not learnt.
+    scale : in units of y, > 0
     """
 
     degrees: float = 4.0

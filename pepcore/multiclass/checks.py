@@ -29,9 +29,8 @@ def check_model(
 
     Raises
     ------
-    ValueError
-        For what is no kernel, fewer than two classes, a number of kernels, arrays Z or noises other than 1 or C, or what
-        `check_inputs` finds.
+    ValueError for what is no kernel, fewer than two classes, a number of kernels, arrays Z or noises other than 1 or C,
+        or what `check_inputs` finds
     """
     if isinstance(Z, str):
         raise ValueError(f"Z = {Z!r} must be an array (M, D), or C of them; training.choose_pseudo_inputs(X, M) makes one")

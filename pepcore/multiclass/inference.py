@@ -33,9 +33,8 @@ class MulticlassFit(Fit):
     likelihood : RobustMax, with the noise (C,) and epsilon
     approximation : str, "ep", "sep", "gfitc" or "vi"
     sites : Sites, (2, C − 1, N) for "ep" and (C, N) for "gfitc" and "vi"; TiedSites for "sep"
-    gradient : dict
-        "kernels" and "Z" as these were given (one dict or array if shared, else a list of C), "noise" (C,). Exact at
-        convergence for all but "sep", see `pepcore.multiclass.sites_tied.gradient_of`.
+    gradient : "kernels" and "Z" as these were given (one dict or array if shared, else a list of C), "noise"
+        (C,). Exact at convergence for all but "sep", see `pepcore.multiclass.sites_tied.gradient_of`.
     """
 
     approximation: str
@@ -70,16 +69,14 @@ def infer(
     X : (N, D)
     y : (N,) labels 0 ... C − 1
     approximation : "ep", "sep", "gfitc" or "vi", see the table of `pepcore.multiclass`
-    alpha : float, in [0, 1]
-        The power: 1 is EP, 0 variational inference on the same factors; None for 1, or 0 for "vi".
+    alpha : float, in [0, 1]; the power: 1 is EP, 0 variational inference on the same factors; None for 1, or 0 for "vi"
     noise : float or (C,), variance of the noise on each latent function, > 0
     epsilon : float in [0, 1)
         For "gfitc" and "vi": the probability of a wrong label; None for 0 and for that of villacampa2017, 0.001 (C − 1)/C.
     classes : int, C; None for the number of kernels or arrays Z, or else the largest label + 1
     sites : Sites or TiedSites to start from, as a fit of the same approximation holds them; None starts from the prior
-    groups : (N,) or (C − 1, N) int
-        For "sep": which data, or which factors, share their sites, 0 ... G − 1; None ties them all. It takes G times as
-        long, and is there to show what tying does.
+    groups : (N,) or (C − 1, N) int; for "sep": which data, or which factors, share their sites, 0 ... G − 1; None ties
+        them all. It takes G times as long, and is there to show what tying does.
     step : float, longest damped step, in (0, 1]
     tolerance, max_sweeps, jitter, stream, callback : as in `pepcore.power_ep.infer`
 
@@ -89,12 +86,11 @@ def infer(
 
     Raises
     ------
-    ValueError
-        For wrong shapes, NaN, labels that are not 0 ... C − 1, a power outside [0, 1], a noise that is not positive, an
-        unknown approximation, options that it does not have, or alpha = 0 for factors that can be 0, options of the sweeps
-        that `pepcore.sweeps` refuses, a jitter outside [0, 1e-2], or sites of another kind or shape.
-    ImproperCavityError
-        If the sites given to start from leave no proper cavity.
+    ValueError for wrong shapes, NaN, labels that are not 0 ... C − 1, a power outside [0, 1], a noise that is not
+        positive, an unknown approximation, options that it does not have, or alpha = 0 for factors that can be 0,
+        options of the sweeps that `pepcore.sweeps` refuses, a jitter outside [0, 1e-2], or sites of another kind or
+        shape.
+    ImproperCavityError if the sites given to start from leave no proper cavity
 
     Source: villacampa2017 sections 2.2, 2.3 and 3.
     """

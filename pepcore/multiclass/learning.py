@@ -72,19 +72,13 @@ def fit(
     step : float, damped step of the sites in an inner update, in (0, 1]
     max_sweeps, tolerance : of an outer update, and of the last inference
     seed : int, for the choice of Z
-    callback : callable (record) or None
-        Called with the dict that enters the history, after each iteration, or with "lbfgs" after each evaluation that gave
-        a number. `record.parameters` is a dict "kernels", "Z", "noise" (of "joint" also "q", with mean (M,) and root (M, M)
-        of the covariance of each class's q(v)), and `record.result()` makes the MulticlassFit there.
-
-    Returns
-    -------
-    Model
+    callback : called with the dict that enters the history, after each iteration, or with "lbfgs" after each evaluation
+        that gave a number. `record.parameters` is a dict "kernels", "Z", "noise" (of "joint" also "q", with mean (M,)
+        and root (M, M) of the covariance of each class's q(v)), and `record.result()` makes the MulticlassFit there.
 
     Raises
     ------
-    ValueError
-        As `multiclass.infer`, and for unknown words, or an optimiser and an update that do not go together.
+    ValueError as `multiclass.infer`, and for unknown words, or an optimiser and an update that do not go together
 
     Source: villacampa2017 section 2.3 and appendix G.
     """

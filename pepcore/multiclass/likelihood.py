@@ -79,8 +79,7 @@ class RobustMax:
 
         Raises
         ------
-        ValueError
-            For alpha = 0 with epsilon = 0: the factor can be 0, and log 0 has no expectation.
+        ValueError for alpha = 0 with epsilon = 0: the factor can be 0, and log 0 has no expectation
 
         Source: :eq:`mc-two-values`.
         """

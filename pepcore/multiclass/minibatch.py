@@ -69,10 +69,9 @@ def fit_minibatch(
     batch, epochs : int
     rate : float, or a callable from the number of steps taken to the rate of the next, for one that falls
         Adam's step in logarithms of positive parameters and in Z over `spread`; 0 from the start moves the sites only.
-    step : float in (0, 1], or None
-        For "sep" and "vi" how much of the sum a batch replaces; None is 1/t in step t until every datum had its turn, and
-        the batch's share of the data afterwards, or from the beginning if `sites` are given. For "ep" and "gfitc" the
-        damped step of the batch's own sites; None is 1.
+    step : float in (0, 1], or None; for "sep" and "vi" how much of the sum a batch replaces; None is 1/t in step t
+        until every datum had its turn, and the batch's share of the data afterwards, or from the beginning if `sites`
+        are given. For "ep" and "gfitc" the damped step of the batch's own sites; None is 1.
     spread : (D,), units of Z's columns
         None for the spread of the Z given or, in columns where all of these are equal, of the inputs (of the first batch).
     seed : int, for the order of the data
@@ -87,10 +86,9 @@ def fit_minibatch(
 
     Raises
     ------
-    ValueError
-        As `multiclass.infer`; for an iterable without size, with an approximation that keeps sites for every datum, without
-        batches, with a batch of more than N rows, or that can be gone through only once if epochs > 1; for sites of
-        another kind or shape.
+    ValueError as `multiclass.infer`; for an iterable without size, with an approximation that keeps sites for every
+        datum, without batches, with a batch of more than N rows, or that can be gone through only once if epochs > 1;
+        for sites of another kind or shape
 
     Source: villacampa2017 sections 2.3.1 and 2.3.2; at alpha = 0 a natural-gradient step on the bound.
     """

@@ -41,8 +41,7 @@ def infer(
     X : (N, D) inputs
     y : (N,) targets, for Probit labels -1 and +1
     likelihood : an object as in `pepcore.likelihoods`, log-concave
-    rho : float, in [0, 1]
-        Part of the residual variance h that belongs to the process when a site is computed.
+    rho : float, in [0, 1]; part of the residual variance h that belongs to the process when a site is computed
     step, tolerance, max_sweeps, jitter, callback : as in `power_ep.infer`
 
     Returns
@@ -52,9 +51,8 @@ def infer(
 
     Raises
     ------
-    ValueError
-        For wrong shapes, NaN, labels the likelihood does not know, a rho outside [0, 1], options of the sweeps that
-        `pepcore.sweeps` refuses, a jitter outside [0, 1e-2].
+    ValueError for wrong shapes, NaN, labels the likelihood does not know, a rho outside [0, 1], options of the sweeps
+        that `pepcore.sweeps` refuses, a jitter outside [0, 1e-2]
 
     Source: csato2002 sections 4.4 and 4.5; :eq:`cs-rho`, :eq:`cs-fine`.
     """
@@ -116,8 +114,7 @@ def nystrom(
     X : (N, D) inputs
     y : (N,) targets
     Xs : (S, D) where to predict
-    noise : float
-        Noise variance, > 0.
+    noise : noise variance, > 0
     jitter : float, as in `power_ep.regression`
 
     Returns
@@ -127,8 +124,7 @@ def nystrom(
 
     Raises
     ------
-    ValueError
-        For wrong shapes, NaN, a noise that is not positive, a jitter outside [0, 1e-2].
+    ValueError for wrong shapes, NaN, a noise that is not positive, a jitter outside [0, 1e-2]
 
     Source: csato2002 eqs (133) and (134); :eq:`cs-nystrom`.
     """

@@ -21,8 +21,7 @@ class DirectedSites:
     ----------
     tau, nu : (N,)
     A : (N, S), a_n in the coordinates of the process: the site is a function of a_nᵀv = p_nᵀu, and P = A W
-    log_heights : (N,)
-        log c_n of the site c_n exp(ν_n a_nᵀv − ½ τ_n (a_nᵀv)²), the projections' losses included.
+    log_heights : (N,); log c_n of the site c_n exp(ν_n a_nᵀv − ½ τ_n (a_nᵀv)²), the projections' losses included
     """
 
     def __init__(self, size: int, slots: int) -> None:

@@ -59,22 +59,17 @@ def infer(
     y : (N,) targets, for Probit labels -1 and +1
     likelihood : an object as in `pepcore.likelihoods`, log-concave
     budget, novelty : as in `start`
-    max_sweeps : int
-        1 is online learning, more is sparse EP.
+    max_sweeps : 1 is online learning, more is sparse EP
     moving_sweeps : int, optional
         Sweeps in which basis vectors may come and go; afterwards they stay, without which sparse EP need not converge.
-    Z : (M, D), optional
-        Basis vectors that stay from the beginning, in place of data that come and go.
+    Z : (M, D), optional; basis vectors that stay from the beginning, in place of data that come and go
     rho : float, in [0, 1]
         Part of the residual variance γ of a datum that is no basis vector that belongs to the process when its site is
         computed: 1 is csato2002; with Z, 0 is Power EP with alpha = 1, see `pepcore.online.fixed_basis`.
-    order : (N,), optional
-        Permutation in which the data are taken in every sweep.
-    tolerance : float
-        Converged when in a whole sweep no basis vector came or went and no site moved by more: max over data of
-        |τ* − τ| s and |ν* − ν| √s, s the variance of the site's pᵀu.
-    callback : callable (record) or None
-        Called after each sweep with the dict that enters the history.
+    order : (N,), optional; permutation in which the data are taken in every sweep
+    tolerance : converged when in a whole sweep no basis vector came or went and no site moved by more: max over data of
+        |τ* − τ| s and |ν* − ν| √s, s the variance of the site's pᵀu
+    callback : called after each sweep with the dict that enters the history
 
     Returns
     -------
@@ -84,11 +79,9 @@ def infer(
 
     Raises
     ------
-    ValueError
-        For wrong shapes, NaN, labels the likelihood does not know, a budget or sweeps that are no positive whole
-        number, a novelty outside (0, 1), a rho outside [0, 1], an order that is no permutation, a budget beside Z.
-    ImproperCavityError
-        If the likelihood is not log-concave and a site leaves no proper posterior.
+    ValueError for wrong shapes, NaN, labels the likelihood does not know, a budget or sweeps that are no positive whole
+        number, a novelty outside (0, 1), a rho outside [0, 1], an order that is no permutation, a budget beside Z
+    ImproperCavityError if the likelihood is not log-concave and a site leaves no proper posterior
 
     Source: csato2002 sections 4.4 and 4.6; :eq:`cs-delete`, :eq:`cs-P`.
     """

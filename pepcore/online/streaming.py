@@ -102,20 +102,14 @@ def start(kernel: Kernel, likelihood: Likelihood, *, budget: int | None = None, 
     ----------
     kernel : kernel
     likelihood : an object as in `pepcore.likelihoods`, log-concave
-    budget : int, optional
-        Most basis vectors that are kept, M_BV; without it all novel data are.
-    novelty : float
-        ε_tol: a datum becomes a basis vector if the prior variance that the others leave it, γ, is more than this part
-        of k(x, x). With less than about 1e-10 the prior covariance of the basis vectors is as good as singular.
-
-    Returns
-    -------
-    State
+    budget : most basis vectors that are kept, M_BV; without it all novel data are
+    novelty : ε_tol: a datum becomes a basis vector if the prior variance that the others leave it, γ, is more than this
+        part of k(x, x). With less than about 1e-10 the prior covariance of the basis vectors is as good as singular.
 
     Raises
     ------
-    ValueError
-        For a budget that is no positive whole number, a novelty outside (0, 1), a kernel with other pseudo-points.
+    ValueError for a budget that is no positive whole number, a novelty outside (0, 1), a kernel with other
+        pseudo-points
 
     Source: csato2002 section 4.6.
     """
@@ -146,10 +140,8 @@ def update(state: State, X: ArrayLike, y: ArrayLike) -> State:
 
     Raises
     ------
-    ValueError
-        For wrong shapes, NaN, or labels the likelihood does not know.
-    ImproperCavityError
-        If the likelihood is not log-concave and a site leaves no proper posterior.
+    ValueError for wrong shapes, NaN, or labels the likelihood does not know
+    ImproperCavityError if the likelihood is not log-concave and a site leaves no proper posterior
 
     Source: csato2002 sections 4.2 and 4.6; :eq:`cs-online`, :eq:`cs-eta`.
     """
@@ -171,14 +163,9 @@ def prune(state: State, i: int) -> State:
     state : State with at least two basis vectors; it stays as it is
     i : int, in 0 ... M − 1
 
-    Returns
-    -------
-    State
-
     Raises
     ------
-    ValueError
-        If i is no number of a basis vector, or there is only one.
+    ValueError if i is no number of a basis vector, or there is only one
 
     Source: csato2002 eqs (77), (79), (126) and (128); :eq:`cs-condition`, :eq:`cs-prune`.
     """

@@ -56,19 +56,14 @@ def infer(
         more, and time where moments are cheap, as in closed form, or M is large; or the posterior after every site, which
         is slower and more patient. All have the same fixed points.
     sites : Sites to start from, for example those of a fit at nearby hyper-parameters; None starts from the prior
-    step : float
-        Longest damped step, in (0, 1]; it is halved where that is needed, see `pepcore.sweeps`.
-    tolerance : float
-        Converged when no site moves by more, max over data of |τ* − τ| s and |ν* − ν| √s, s the variance of aᵀv, and
-        the evidence has moved by no more in the last sweep (relative to its size, if that is above 1).
+    step : longest damped step, in (0, 1]; it is halved where that is needed, see `pepcore.sweeps`
+    tolerance : converged when no site moves by more, max over data of |τ* − τ| s and |ν* − ν| √s, s the variance of
+        aᵀv, and the evidence has moved by no more in the last sweep (relative to its size, if that is above 1)
     max_sweeps : int
-    jitter : float
-        Added to the diagonal of K_uu, relative to the kernel's variance; tenfold after a failed factorisation.
-    stream : bool
-        Recompute the features in each sweep in place of storing them: memory O(M² + N), beside a copy of X, in place
-        of O(NM).
-    callback : callable (record) or None
-        Called before the first sweep and after each with the dict that enters the history.
+    jitter : added to the diagonal of K_uu, relative to the kernel's variance; tenfold after a failed factorisation
+    stream : recompute the features in each sweep in place of storing them: memory O(M² + N), beside a copy of X, in
+        place of O(NM)
+    callback : called before the first sweep and after each with the dict that enters the history
 
     Returns
     -------
@@ -76,11 +71,9 @@ def infer(
 
     Raises
     ------
-    ValueError
-        For wrong shapes, NaN, a power outside [0, 1], targets the likelihood does not know, an unknown schedule, options of
-        the sweeps that `pepcore.sweeps` refuses, a jitter outside [0, 1e-2], sites for other data.
-    ImproperCavityError
-        If the sites given to start from leave no proper cavity.
+    ValueError for wrong shapes, NaN, a power outside [0, 1], targets the likelihood does not know, an unknown schedule,
+        options of the sweeps that `pepcore.sweeps` refuses, a jitter outside [0, 1e-2], sites for other data
+    ImproperCavityError if the sites given to start from leave no proper cavity
 
     Source: bui2017 sections 3.3 and 3.5, appendices D to G; :eq:`sc-moment`, :eq:`sc-posterior`, :eq:`pep-step`,
     :eq:`sc-tidy`, :eq:`sc-gradient`, :eq:`sc-mean-step`.

@@ -46,8 +46,7 @@ def fit(
     kernel : kernel, or None for a squared exponential with one lengthscale per input that starts at the data's scales
     X : (N, D)
     y : (N,)
-    M : int
-        Number of pseudo-inputs, unless `Z` is an array.
+    M : number of pseudo-inputs, unless `Z` is an array
     alpha : float or array, handed to `infer`
     noise : float, or None to start at a tenth of the variance of y
     Z : "kmeans", "subset" (random rows), or an (M, D) array to start from
@@ -55,17 +54,14 @@ def fit(
         It is given those of Z, noise and alpha that its signature names. If it names `sites` it starts from those of the
         evaluation before, which saves most of its sweeps.
     optimise : which of "kernel", "noise", "Z", "likelihood" to learn; what is left out stays at its start
-    restarts : int
-        Number of starts; the first as given, the others with scattered kernel parameters and noise, where these are
-        learnt, and new Z unless that was given. The best is kept.
+    restarts : number of starts; the first as given, the others with scattered kernel parameters and noise, where these
+        are learnt, and new Z unless that was given. The best is kept.
     max_evaluations : int, for each start; the line search that is under way is finished, which takes one or two more
     tolerance : float, relative change of the evidence at which a start has converged
     seed : int, for the choice of Z and the restarts
-    progress : bool
-        Show a bar. Ctrl-C ends the optimisation and returns the best so far in any case.
-    callback : callable (record) or None
-        Called after each evaluation that gave a number, with the dict that enters the history; `record.result()` is the
-        fit of that evaluation.
+    progress : show a bar. Ctrl-C ends the optimisation and returns the best so far in any case.
+    callback : called after each evaluation that gave a number, with the dict that enters the history; `record.result()`
+        is the fit of that evaluation
     **options : handed to `infer`, for example `blocks`, `jitter` or, for `power_ep.infer`, `likelihood`
 
     Returns
@@ -77,9 +73,9 @@ def fit(
 
     Raises
     ------
-    ValueError
-        For wrong shapes, NaN, names in `optimise` that do not exist or leave nothing to learn, more pseudo-inputs than
-        distinct rows of X, settings out of range, or options that `infer` does not have or cannot do without.
+    ValueError for wrong shapes, NaN, names in `optimise` that do not exist or leave nothing to learn, more
+        pseudo-inputs than distinct rows of X, settings out of range, or options that `infer` does not have or cannot do
+        without
     """
     X = check_inputs(X, "X")
     y = check_targets(y, len(X))

@@ -69,8 +69,7 @@ def fit_minibatch(
     jitter : float, as in `power_ep.infer`
     max_sweeps : int, for the last inference, on all data at the learnt parameters
     seed : int, for the choice of Z and the order of the data
-    progress : bool
-        Show a bar. Ctrl-C ends the learning and returns what has been learnt so far in any case.
+    progress : show a bar. Ctrl-C ends the learning and returns what has been learnt so far in any case.
     callback : callable (record) or None, called after each step with the dict that enters the history
         `record.result()` makes a Fit with the posterior of that moment, without inference on all data.
 
@@ -80,10 +79,9 @@ def fit_minibatch(
 
     Raises
     ------
-    ValueError
-        For wrong shapes, NaN, targets the likelihood does not know, names in `optimise` that do not exist or have no
-        parameters, a batch or a number of epochs below 1, a step outside (0, 1], a negative rate, a jitter outside
-        [0, 1e-2].
+    ValueError for wrong shapes, NaN, targets the likelihood does not know, names in `optimise` that do not exist or
+        have no parameters, a batch or a number of epochs below 1, a step outside (0, 1], a negative rate, a jitter
+        outside [0, 1e-2]
 
     Source: bui2017 section 3.9; :eq:`sc-minibatch`; Adam: kingma2015.
     """

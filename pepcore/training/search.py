@@ -56,8 +56,7 @@ class Search:
 
         Raises
         ------
-        LinAlgError
-            If no evaluation of the first start gave a number.
+        LinAlgError if no evaluation of the first start gave a number
         """
         with Interruptible() as watch, bar(self.progress, " evaluations") as self.bar:
             for start in starts:

@@ -25,9 +25,8 @@ def choose_pseudo_inputs(X: ArrayLike, M: int, how: str = "kmeans", seed: int | 
 
     Raises
     ------
-    ValueError
-        If M is no whole number from 1 upwards, X has a wrong shape, NaN or fewer than M distinct rows, or `how` is neither
-        "kmeans" nor "subset".
+    ValueError if M is no whole number from 1 upwards, X has a wrong shape, NaN or fewer than M distinct rows, or `how`
+        is neither "kmeans" nor "subset"
     """
     X = check_inputs(X, "X")
     M = check_count(M, "M")
