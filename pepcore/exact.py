@@ -45,11 +45,8 @@ def regression(kernel: Kernel, X: ArrayLike, y: ArrayLike, *, noise: float = 0.1
         that predictions do not feel it unless the noise is as small. Evidence and gradient have none, unless K +
         noise I cannot be factorised without.
 
-    Raises
-    ------
-    ValueError for wrong shapes, NaN, a noise that is not positive, a jitter outside [0, 1e-2]; NotPositiveDefiniteError
-        if no jitter up to 1e-2 helps
-
+    Raises ValueError for wrong shapes, NaN, a noise that is not positive, a jitter outside [0, 1e-2];
+    NotPositiveDefiniteError if no jitter up to 1e-2 helps.
     Source: rasmussen2006 algorithm 2.1 and eq. (5.9); :eq:`gp-evidence`, :eq:`gp-evidence-gradient`, :eq:`gp-predict`.
     """
     check_kernel(kernel)
@@ -100,15 +97,9 @@ def infer(
     jitter : as in `regression`
     callback : callable (record) or None, as in `power_ep.infer`
 
-    Returns
-    -------
-    Fit; if it is not converged, `converged` is False and a RuntimeWarning says so
-
-    Raises
-    ------
-    ValueError for wrong shapes, NaN, a power outside [0, 1], labels the likelihood does not know, an unknown schedule,
-        options of the sweeps that `pepcore.sweeps` refuses, a jitter outside [0, 1e-2]
-
+    Returns a Fit; if it is not converged, `converged` is False and a RuntimeWarning says so.
+    Raises ValueError for wrong shapes, NaN, a power outside [0, 1], labels the likelihood does not know, an unknown
+    schedule, options of the sweeps that `pepcore.sweeps` refuses, a jitter outside [0, 1e-2].
     Source: rasmussen2006 algorithms 3.5 and 3.6, section 5.5.2 for the gradient; bui2017 section 3.3;
     :eq:`ep-posterior`, :eq:`ep-evidence`, :eq:`ep-gradient`, :eq:`pep-energy`.
     """

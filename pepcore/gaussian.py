@@ -28,10 +28,8 @@ def safe_cholesky(K: Array, scale: float = 1.0, jitter: float = 0.0, name: str =
     L : (M, M) lower triangular, in Fortran order so that BLAS uses it without a copy
     jitter : float, the value that was needed
 
-    Raises
-    ------
-    NotPositiveDefiniteError if the factorisation fails at a jitter of 1e-2; the message names the matrix, its size and
-        condition
+    Raises NotPositiveDefiniteError if the factorisation fails at a jitter of 1e-2; the message names the matrix, its
+    size and condition.
     """
     if not np.all(np.isfinite(K)):
         raise NotPositiveDefiniteError(

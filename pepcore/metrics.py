@@ -23,9 +23,7 @@ def rmse(y: ArrayLike, mean: ArrayLike) -> float:
     y : (S,) test targets
     mean : (S,) predictive means
 
-    Raises
-    ------
-    ValueError for another shape, no points at all, or a value that is not finite
+    Raises ValueError for another shape, no points at all, or a value that is not finite.
     """
     return float(np.sqrt(_mean_squared(*_pair(y, mean))))
 
@@ -42,10 +40,7 @@ def smse(y: ArrayLike, mean: ArrayLike, y_train: ArrayLike) -> float:
     mean : (S,) predictive means
     y_train : (N,) training targets
 
-    Raises
-    ------
-    ValueError as `rmse`, and if every test target equals ȳ, so that there is nothing to explain
-
+    Raises ValueError as `rmse`, and if every test target equals ȳ, so that there is nothing to explain.
     Source: rasmussen2006 section 2.5; bui2017 section 4.1; :eq:`gp-metrics`.
     """
     (y, mean), y_train = _pair(y, mean), _vector(y_train, "y_train")
@@ -64,10 +59,7 @@ def nll(y: ArrayLike, mean: ArrayLike, variance: ArrayLike) -> float:
     mean : (S,) predictive means
     variance : (S,) predictive variances of y (latent variance plus noise), in squared units of y
 
-    Raises
-    ------
-    ValueError as `rmse`, and if a variance is not positive
-
+    Raises ValueError as `rmse`, and if a variance is not positive.
     Source: :eq:`gp-metrics`.
     """
     y, mean = _pair(y, mean)
@@ -86,10 +78,7 @@ def smll(y: ArrayLike, mean: ArrayLike, variance: ArrayLike, y_train: ArrayLike)
     variance : (S,) predictive variances of y (latent variance plus noise), in squared units of y
     y_train : (N,) training targets, not all equal
 
-    Raises
-    ------
-    ValueError as `nll`, and if the training targets are all equal
-
+    Raises ValueError as `nll`, and if the training targets are all equal.
     Source: rasmussen2006 section 2.5; bui2017 section 4.1; :eq:`gp-metrics`.
     """
     y_train = _vector(y_train, "y_train")
@@ -108,10 +97,7 @@ def error_rate(y: ArrayLike, prediction: ArrayLike) -> float:
     y : (S,) labels: −1 or +1 for a (S,) `prediction`, 0 ... C − 1 for a (S, C) one
     prediction : (S,) probabilities of y = +1 (exactly ½ is half an error), or (S, C) probabilities of the classes
 
-    Raises
-    ------
-    ValueError for labels of another set, another shape, or probabilities outside [0, 1]
-
+    Raises ValueError for labels of another set, another shape, or probabilities outside [0, 1].
     Source: :eq:`gp-metrics`.
     """
     if np.ndim(prediction) == 2:
@@ -129,10 +115,7 @@ def nll_binary(y: ArrayLike, p: ArrayLike) -> float:
     y : (S,) labels in {−1, +1}
     p : (S,) probabilities of y = +1
 
-    Raises
-    ------
-    ValueError for labels of another set, another shape, or probabilities outside [0, 1]
-
+    Raises ValueError for labels of another set, another shape, or probabilities outside [0, 1].
     Source: :eq:`gp-metrics`.
     """
     y, p = _binary(y, p)
@@ -147,10 +130,8 @@ def nll_classes(y: ArrayLike, p: ArrayLike) -> float:
     y : (S,) integer classes, 0 ... C − 1
     p : (S, C) probabilities of the classes, rows that sum to one
 
-    Raises
-    ------
-    ValueError for classes out of range, another shape, probabilities outside [0, 1] or rows that do not sum to one
-
+    Raises ValueError for classes out of range, another shape, probabilities outside [0, 1] or rows that do not sum to
+    one.
     Source: :eq:`gp-metrics`.
     """
     y, p = _class_probabilities(y, p)

@@ -65,14 +65,8 @@ def cavity(mean: Array, variance: Array, sites: Sites, alpha: float | Array) -> 
     sites : Sites of N data, in the same shape
     alpha : float or (N,), in [0, 1]; at 0 the cavity is the posterior itself
 
-    Returns
-    -------
-    mean (..., N), variance (..., N) of the cavities
-
-    Raises
-    ------
-    ImproperCavityError if some c_n <= 0; the caller should go back and take a smaller step
-
+    Returns mean (..., N), variance (..., N) of the cavities.
+    Raises ImproperCavityError if some c_n <= 0; the caller should go back and take a smaller step.
     Source: bui2017 eqs (19) and (123); :eq:`ep-cavity`, :eq:`pep-cavity`.
     """
     kept = 1 - alpha * sites.tau * variance
@@ -101,10 +95,7 @@ def target(
     alpha : float or (N,)
     shrinkage : (N,), 1 + α d2 s\\ where the likelihood knows it better than by this difference
 
-    Returns
-    -------
-    Sites of N data
-
+    Returns the Sites of N data.
     Source: bui2017 eqs (63) and (74); :eq:`pep-target`.
     """
     # the tilted variance over the cavity's, > 0 since the variance of any distribution is
@@ -134,10 +125,7 @@ def rank_one_update(
     along, spread : float, aᵀmean and aᵀVa
     tau, nu : float
 
-    Raises
-    ------
-    ImproperCavityError if the result would not be a proper Gaussian, that is 1 + τ aᵀVa <= 0
-
+    Raises ImproperCavityError if the result would not be a proper Gaussian, that is 1 + τ aᵀVa <= 0.
     Source: :eq:`ep-posterior`.
     """
     growth = 1 + tau * spread
@@ -162,10 +150,7 @@ def site_energy(mean: Array, variance: Array, sites: Sites, alpha: float | Array
     sites : Sites of N data, with proper cavities
     alpha : float or (N,)
 
-    Returns
-    -------
-    (N,), in nats; at alpha = 0 it is ½τ(s + μ²) − νμ, minus the expectation of the log site
-
+    Returns (N,), in nats; at alpha = 0 it is ½τ(s + μ²) − νμ, minus the expectation of the log site.
     Source: bui2017 eqs (21) and (126); :eq:`pep-energy`.
     """
     tau, nu = sites.tau, sites.nu

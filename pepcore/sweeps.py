@@ -64,10 +64,8 @@ def run_sweeps(
     ending : dict with what `Fit` says of the iteration: "converged", "message", "sweeps" and "history", a list of dict,
         before the first sweep and after each: "log_evidence", "change", "step". If it has not converged a RuntimeWarning says so
 
-    Raises
-    ------
-    ValueError for a step outside (0, 1], a tolerance that is not positive, or a number of sweeps that is not whole or
-        below 0
+    Raises ValueError for a step outside (0, 1], a tolerance that is not positive, or a number of sweeps that is not
+    whole or below 0.
     """
     step, tolerance = check_step(step), check_positive(tolerance, "tolerance")
     max_sweeps = check_count(max_sweeps, "max_sweeps", least=0)

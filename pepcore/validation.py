@@ -25,13 +25,8 @@ def as_real(value: ArrayLike, name: str, expected: str = "an array of real numbe
     name : str                  what to call it in the error
     expected : str              what the error says it must be
 
-    Returns
-    -------
-    ndarray of float64, the same shape; not a copy where none is needed
-
-    Raises
-    ------
-    ValueError                  not numbers (text, complex, ragged lists), or numbers under a mask
+    Returns ndarray of float64, the same shape; not a copy where none is needed.
+    Raises ValueError for what is not a number (text, complex, ragged lists), or numbers under a mask.
     """
     refuse_mask(value, name)
     try:
@@ -86,13 +81,8 @@ def check_finite(array: Array, name: str) -> Array:
 def check_inputs(X: ArrayLike, name: str = "X", columns: int | None = None, copy: bool = False) -> Array:
     """Check a set of inputs (N, D), one row per point; `copy` is for a result that keeps them.
 
-    Returns
-    -------
-    (N, D) ndarray of float64
-
-    Raises
-    ------
-    ValueError                  not two-dimensional, empty, not finite, or not of `columns` columns
+    Returns (N, D) ndarray of float64.
+    Raises ValueError not two-dimensional, empty, not finite, or not of `columns` columns.
     """
     X = as_real(X, name)
     if X.ndim == 1:
@@ -110,13 +100,8 @@ def check_inputs(X: ArrayLike, name: str = "X", columns: int | None = None, copy
 def check_targets(y: ArrayLike, size: int, name: str = "y", each: str = "row of X", copy: bool = False) -> Array:
     """Check targets, one for each of `size` things that `each` names.
 
-    Returns
-    -------
-    (N,) ndarray of float64
-
-    Raises
-    ------
-    ValueError                  another shape, or not finite
+    Returns (N,) ndarray of float64.
+    Raises ValueError another shape, or not finite.
     """
     y = as_real(y, name)
     if y.shape != (size,):
@@ -133,13 +118,8 @@ def check_alpha(alpha: ArrayLike, size: int | None = None) -> float | Array:
     alpha : float or (size,) array_like     each in [0, 1]; 0 is VFE, 1 is EP
     size : int, optional                    how many private powers are allowed; None: only a scalar
 
-    Returns
-    -------
-    float for a scalar, else (size,) ndarray of float64, a copy
-
-    Raises
-    ------
-    ValueError                              another shape, not finite, or outside [0, 1]
+    Returns float for a scalar, else (size,) ndarray of float64, a copy.
+    Raises ValueError another shape, not finite, or outside [0, 1].
     """
     alpha = as_real(alpha, "alpha")
     if alpha.ndim > 0 and alpha.shape != (size,):

@@ -33,10 +33,7 @@ def toy_ard_gp(
     noise : float, noise variance; the prior variance is 1
     lengthscales : (D,), optional; by default log-uniform between 1 and 5, in standard deviations of the inputs
 
-    Returns
-    -------
-    Dataset with X (N, D), y (N,) and truth f (N,), kernel, noise
-
+    Returns a Dataset with X (N, D), y (N,) and truth f (N,), kernel, noise.
     Source: bui2017 section 4.1, figures 3 and 8 to 13.
     """
     N, D = check_count(N, "N"), check_count(D, "D")
@@ -56,9 +53,7 @@ def snelson_like(seed: int | np.random.Generator = 0, N: int = 200, noise: float
 
     The function is ⅔ sin(3x) + ½ cos(1.3x + 1) for every seed; the seed moves inputs and noise.
 
-    Returns
-    -------
-    Dataset with X (N, 1) sorted, y (N,) and truth f (N,), noise (variance), function (x -> f)
+    Returns a Dataset with X (N, 1) sorted, y (N,) and truth f (N,), noise (variance), function (x -> f).
     """
     N = check_count(N, "N")
     noise = check_not_negative(noise, "noise", "it is a variance")
@@ -74,10 +69,7 @@ def chain_1d(seed: int | np.random.Generator = 3, N: int = 8) -> Dataset:
 
     Inputs are spread over [−3, 3], f ~ GP(0, SquaredExponential(4, 1)), and y = +1 with probability Φ(f).
 
-    Returns
-    -------
-    Dataset with X (N, 1) sorted, y (N,) in {−1, +1} and truth f (N,), kernel
-
+    Returns a Dataset with X (N, 1) sorted, y (N,) in {−1, +1} and truth f (N,), kernel.
     Source: for csato2002 figure 4.1, which shows no particular data.
     """
     N = check_count(N, "N")
@@ -94,10 +86,7 @@ def banana(seed: int | np.random.Generator = 0, N: int = 400, steepness: float =
     Inputs are standard normal, f(x) = steepness · (x₂ + 1 − x₁²)/√(1 + 4x₁²), the distance to the parabola to first
     order times `steepness`, and y = +1 with probability Φ(f).
 
-    Returns
-    -------
-    Dataset with X (N, 2), y (N,) in {−1, +1} and truth f (N,), function ((N, 2) -> f)
-
+    Returns a Dataset with X (N, 2), y (N,) in {−1, +1} and truth f (N,), function ((N, 2) -> f).
     Source: for bui2017 figure 23, whose data are not given.
     """
     N, steepness = check_count(N, "N"), check_number(steepness, "steepness")
@@ -111,10 +100,7 @@ def banana(seed: int | np.random.Generator = 0, N: int = 400, steepness: float =
 def factors(seed: int | np.random.Generator = 0, N: int = 5, scale: float = 0.3) -> Dataset:
     """Thresholds for one number: θ ~ N(0, 1) and factors Φ(yₙ (θ − xₙ)/scale), a product in one dimension to project.
 
-    Returns
-    -------
-    Dataset with X (N, 1) the thresholds, y (N,) in {−1, +1} on which side θ was seen, and truth theta, scale
-
+    Returns a Dataset with X (N, 1) the thresholds, y (N,) in {−1, +1} on which side θ was seen, and truth theta, scale.
     Source: for villacampa2017 figure 2.
     """
     N, scale = check_count(N, "N"), check_positive(scale, "scale")
@@ -134,9 +120,7 @@ def stream(
     The function is a sum of `features` random cosines, close to a draw of a GP with a squared exponential kernel of
     variance one; inputs are standard normal. A block depends on the seed, on its number and on its size alone.
 
-    Returns
-    -------
-    iterator of Dataset with X (block, D), y (block,) and truth f (block,); the last block may be shorter
+    Returns an iterator of Dataset with X (block, D), y (block,) and truth f (block,); the last block may be shorter.
     """
     D, features = check_count(D, "D"), check_count(features, "features")
     lengthscale = check_positive(lengthscale, "lengthscale")

@@ -65,10 +65,7 @@ def splits(dataset: Dataset | str) -> list[tuple[np.ndarray, np.ndarray]]:
     ----------
     dataset : Dataset, or str (a key of `registry`, for which no file is needed)
 
-    Returns
-    -------
-    list of 20 pairs (train, test) of index arrays
-
+    Returns a list of 20 pairs (train, test) of index arrays.
     Source: bui2017 appendix I; villacampa2017 section 4.
     """
     N, fraction = _rows(dataset)
@@ -98,9 +95,7 @@ def location_scale(train: ArrayLike) -> tuple[Array, Array]:
     -------
     mean, scale : () or (D,), in the units of `train`
 
-    Raises
-    ------
-    ValueError for another shape, no rows, text, NaN or a masked array
+    Raises ValueError for another shape, no rows, text, NaN or a masked array.
     """
     train = check_finite(as_real(train, "train"), "train")
     if train.ndim not in (1, 2) or train.size == 0:
@@ -123,10 +118,8 @@ def standardise(train: ArrayLike, test: ArrayLike) -> tuple[Array, Array]:
     -------
     train, test : new arrays of the same shapes, without unit
 
-    Raises
-    ------
-    ValueError if one array has columns and the other not, or another number of them; for text, NaN, masked arrays or no
-        rows
+    Raises ValueError if one array has columns and the other not, or another number of them; for text, NaN, masked
+    arrays or no rows.
     """
     train, test = as_real(train, "train"), check_finite(as_real(test, "test"), "test")
     if train.shape[1:] != test.shape[1:]:

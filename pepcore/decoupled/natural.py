@@ -51,9 +51,7 @@ def to_natural(model: Orthogonal) -> Natural:
 def from_natural(natural: Natural) -> Orthogonal:
     """`Orthogonal` of natural parameters; its S_root has a positive diagonal.
 
-    Raises
-    ------
-    NotPositiveDefiniteError if Theta is not positive definite
+    Raises NotPositiveDefiniteError if Theta is not positive definite.
     """
     S_root = root_of_inverse(2 * natural.Theta, "Theta")
     return Orthogonal(natural.j_gamma.copy(), S_root @ (S_root.T @ natural.j_beta), S_root)
@@ -68,9 +66,7 @@ def to_expectation(bases: Bases, model: Orthogonal) -> Expectation:
 def from_expectation(bases: Bases, expectation: Expectation) -> Orthogonal:
     """`Orthogonal` of expectation parameters; its S_root has a positive diagonal. O(G³).
 
-    Raises
-    ------
-    NotPositiveDefiniteError if −Lambda − m_βm_βᵀ is not positive definite
+    Raises NotPositiveDefiniteError if −Lambda − m_βm_βᵀ is not positive definite.
     """
     m_beta = expectation.m_beta
     S_root = _strict_cholesky(
@@ -84,9 +80,7 @@ def from_expectation(bases: Bases, expectation: Expectation) -> Orthogonal:
 def root_of_inverse(P: Array, name: str = "precision") -> Array:
     """The lower triangular R with R Rᵀ = P⁻¹, from a Cholesky factorisation of P (M, M) in reverse order, U Uᵀ = P.
 
-    Raises
-    ------
-    NotPositiveDefiniteError if P is not positive definite
+    Raises NotPositiveDefiniteError if P is not positive definite.
     """
     C = _strict_cholesky(P[::-1, ::-1], _no_q(name, len(P)))
     return np.asfortranarray(inverse_lower(C).T[::-1, ::-1])
@@ -120,10 +114,7 @@ def coupled_step(bases: Bases, process: Process, data: DataTerm, step: float) ->
     data : DataTerm at that process
     step : float, in (0, 1]
 
-    Raises
-    ------
-    NotPositiveDefiniteError if the step leaves no proper q, which takes a likelihood that is not log-concave
-
+    Raises NotPositiveDefiniteError if the step leaves no proper q, which takes a likelihood that is not log-concave.
     Source: salimbeni2018 eqs (16b) and (16c); hensman2013; :eq:`og-step`, :eq:`og-one-step`.
     """
     projected = bases.project(process.g)
@@ -200,10 +191,7 @@ def optimum(bases: Bases, X: Array, y: Array, noise: float) -> Orthogonal:
 def log_partition(bases: Bases, natural: Natural) -> float:
     """A(η) = ½ j_γᵀ(K_γ − K_γβK_β⁻¹K_βγ)j_γ + ½ j_βᵀS j_β + ½ log|S| with S = ½Θ⁻¹; its gradient is `Expectation`.
 
-    Raises
-    ------
-    NotPositiveDefiniteError if Theta is not positive definite
-
+    Raises NotPositiveDefiniteError if Theta is not positive definite.
     Source: salimbeni2018 section 3.3 and appendix C.4; :eq:`og-partition`.
     """
     C = _strict_cholesky(2 * natural.Theta, _no_q("Theta", len(natural.Theta)))

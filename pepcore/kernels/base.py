@@ -124,9 +124,7 @@ def check_points(X: ArrayLike, X2: ArrayLike | None = None) -> tuple[Array, Arra
     X : (N, D) array_like
     X2 : (N2, D) array_like, or None
 
-    Raises
-    ------
-    ValueError                  not numbers, or not finite; the kernel itself looks at the shapes
+    Raises ValueError for what is not a number, or not finite; the kernel itself looks at the shapes.
     """
     points = check_finite(as_real(X, "X"), "X")
     return points, points if X2 is None or X2 is X else check_finite(as_real(X2, "X2"), "X2")

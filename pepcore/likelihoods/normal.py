@@ -44,9 +44,7 @@ def log_ndtr_derivatives(z: ArrayLike) -> tuple[Array, Array, Array]:
     ----------
     z : array of any shape
 
-    Returns
-    -------
-    log_p <= 0, hazard > 0, bend in (0, 1), each shaped as z
+    Returns log_p <= 0, hazard > 0, bend in (0, 1), each shaped as z.
     """
     shape, z = np.shape(z), np.atleast_1d(np.asarray(z, dtype=float))
     negative, ratio = z < 0, _mills_ratio(np.abs(z))

@@ -27,10 +27,8 @@ def check_model(
     y : (N,) labels, which give C where nothing else does; None if they are not known yet
     columns : int, D; None if it is not known yet, then Z tells it
 
-    Raises
-    ------
-    ValueError for what is no kernel, fewer than two classes, a number of kernels, arrays Z or noises other than 1 or C,
-        or what `check_inputs` finds
+    Raises ValueError for what is no kernel, fewer than two classes, a number of kernels, arrays Z or noises other than
+    1 or C, or what `check_inputs` finds.
     """
     if isinstance(Z, str):
         raise ValueError(f"Z = {Z!r} must be an array (M, D), or C of them; training.choose_pseudo_inputs(X, M) makes one")

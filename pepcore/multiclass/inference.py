@@ -80,9 +80,7 @@ def infer(
     step : float, longest damped step, in (0, 1]
     tolerance, max_sweeps, jitter, stream, callback : as in `pepcore.power_ep.infer`
 
-    Returns
-    -------
-    MulticlassFit; if it is not converged, `converged` is False and a RuntimeWarning says so
+    Returns a MulticlassFit; if it is not converged, `converged` is False and a RuntimeWarning says so.
 
     Raises
     ------

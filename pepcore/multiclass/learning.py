@@ -76,10 +76,8 @@ def fit(
         that gave a number. `record.parameters` is a dict "kernels", "Z", "noise" (of "joint" also "q", with mean (M,)
         and root (M, M) of the covariance of each class's q(v)), and `record.result()` makes the MulticlassFit there.
 
-    Raises
-    ------
-    ValueError as `multiclass.infer`, and for unknown words, or an optimiser and an update that do not go together
-
+    Raises ValueError as `multiclass.infer`, and for unknown words, or an optimiser and an update that do not go
+    together.
     Source: villacampa2017 section 2.3 and appendix G.
     """
     X, y = check_inputs(X, "X"), check_targets(y, len(X))

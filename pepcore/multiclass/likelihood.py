@@ -77,10 +77,7 @@ class RobustMax:
         mean, variance : (C, N) of the latent functions, which are independent; variance > 0
         alpha : float, in [0, 1]
 
-        Raises
-        ------
-        ValueError for alpha = 0 with epsilon = 0: the factor can be 0, and log 0 has no expectation
-
+        Raises ValueError for alpha = 0 with epsilon = 0: the factor can be 0, and log 0 has no expectation.
         Source: :eq:`mc-two-values`.
         """
         check_expected_logarithm(alpha, self.epsilon)

@@ -65,9 +65,7 @@ class ClassMaps:
         ----------
         derivatives : callable (c, rows, A (M, B), h (B,)) -> dA (M, B) a fresh array in Fortran order, dh (B,)
 
-        Returns
-        -------
-        dict: "kernels" and "Z", a dict and an array (M, D) where they are shared, lists of C of them elsewhere
+        Returns dict: "kernels" and "Z", a dict and an array (M, D) where they are shared, lists of C of them elsewhere.
         """
         if len(self.features) == 1:
 

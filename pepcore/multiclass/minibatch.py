@@ -84,12 +84,9 @@ def fit_minibatch(
         Its fit has the posterior of the last step and no gradient; `log_evidence` is what the last batch said of all data
         just before it was learnt from, `sweeps` the number of steps.
 
-    Raises
-    ------
-    ValueError as `multiclass.infer`; for an iterable without size, with an approximation that keeps sites for every
-        datum, without batches, with a batch of more than N rows, or that can be gone through only once if epochs > 1;
-        for sites of another kind or shape
-
+    Raises ValueError as `multiclass.infer`; for an iterable without size, with an approximation that keeps sites for
+    every datum, without batches, with a batch of more than N rows, or that can be gone through only once if epochs > 1;
+    for sites of another kind or shape.
     Source: villacampa2017 sections 2.3.1 and 2.3.2; at alpha = 0 a natural-gradient step on the bound.
     """
     alpha = check_power(alpha, approximation)

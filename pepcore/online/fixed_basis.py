@@ -49,11 +49,8 @@ def infer(
     Fit
         Without a gradient. `log_evidence` counts what the projections lose, ½ τ ρ h for each datum.
 
-    Raises
-    ------
-    ValueError for wrong shapes, NaN, labels the likelihood does not know, a rho outside [0, 1], options of the sweeps
-        that `pepcore.sweeps` refuses, a jitter outside [0, 1e-2]
-
+    Raises ValueError for wrong shapes, NaN, labels the likelihood does not know, a rho outside [0, 1], options of the
+    sweeps that `pepcore.sweeps` refuses, a jitter outside [0, 1e-2].
     Source: csato2002 sections 4.4 and 4.5; :eq:`cs-rho`, :eq:`cs-fine`.
     """
     check_kernel(kernel)
@@ -117,15 +114,8 @@ def nystrom(
     noise : noise variance, > 0
     jitter : float, as in `power_ep.regression`
 
-    Returns
-    -------
-    mean (S,), variance (S,)
-        kᵀ(σ²I + AᵀA)⁻¹y and k(x, x) − kᵀ(σ²I + AᵀA)⁻¹k with k = k(X, x).
-
-    Raises
-    ------
-    ValueError for wrong shapes, NaN, a noise that is not positive, a jitter outside [0, 1e-2]
-
+    Returns mean (S,), variance (S,) kᵀ(σ²I + AᵀA)⁻¹y and k(x, x) − kᵀ(σ²I + AᵀA)⁻¹k with k = k(X, x).
+    Raises ValueError for wrong shapes, NaN, a noise that is not positive, a jitter outside [0, 1e-2].
     Source: csato2002 eqs (133) and (134); :eq:`cs-nystrom`.
     """
     check_kernel(kernel)

@@ -25,10 +25,7 @@ def natural_parameters(K: Array, tau: Array, nu: Array, P: Array | None = None) 
     nu : (N,) site precision-means λa
     P : (N, M) directions of the sites; by default the identity, every datum a basis vector
 
-    Returns
-    -------
-    alpha (M,), C (M, M)
-
+    Returns alpha (M,), C (M, M).
     Source: csato2002 eqs (121) and (130), without the inverse of Λ, which need not exist; :eq:`cs-natural`.
     """
     P = np.eye(len(K)) if P is None else P
@@ -52,10 +49,7 @@ def site_parameters(K: Array, alpha: Array, C: Array) -> tuple[Array, Array]:
     alpha : (M,)
     C : (M, M)
 
-    Returns
-    -------
-    precision (M, M), shift (M,)
-
+    Returns precision (M, M), shift (M,).
     Source: csato2002 eq. (122); :eq:`cs-sites`.
     """
     both: Any = np.linalg.solve(np.eye(len(K)) + C @ K, np.column_stack([C, alpha]))

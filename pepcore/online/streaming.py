@@ -106,11 +106,8 @@ def start(kernel: Kernel, likelihood: Likelihood, *, budget: int | None = None, 
     novelty : ε_tol: a datum becomes a basis vector if the prior variance that the others leave it, γ, is more than this
         part of k(x, x). With less than about 1e-10 the prior covariance of the basis vectors is as good as singular.
 
-    Raises
-    ------
-    ValueError for a budget that is no positive whole number, a novelty outside (0, 1), a kernel with other
-        pseudo-points
-
+    Raises ValueError for a budget that is no positive whole number, a novelty outside (0, 1), a kernel with other
+    pseudo-points.
     Source: csato2002 section 4.6.
     """
     check_plain(kernel, "online methods")
@@ -163,10 +160,7 @@ def prune(state: State, i: int) -> State:
     state : State with at least two basis vectors; it stays as it is
     i : int, in 0 ... M − 1
 
-    Raises
-    ------
-    ValueError if i is no number of a basis vector, or there is only one
-
+    Raises ValueError if i is no number of a basis vector, or there is only one.
     Source: csato2002 eqs (77), (79), (126) and (128); :eq:`cs-condition`, :eq:`cs-prune`.
     """
     _check_state(state)

@@ -65,9 +65,7 @@ def infer(
         place of O(NM)
     callback : called before the first sweep and after each with the dict that enters the history
 
-    Returns
-    -------
-    Fit; if it is not converged, `converged` is False and a RuntimeWarning says so
+    Returns a Fit; if it is not converged, `converged` is False and a RuntimeWarning says so.
 
     Raises
     ------

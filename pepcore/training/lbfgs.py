@@ -71,11 +71,9 @@ def fit(
         counts as failed. Only where no other has converged before, in the same start, is it taken as it is; `message`
         says so if one of these is the best that there is, `fit.converged` and `converged` are then False.
 
-    Raises
-    ------
-    ValueError for wrong shapes, NaN, names in `optimise` that do not exist or leave nothing to learn, more
-        pseudo-inputs than distinct rows of X, settings out of range, or options that `infer` does not have or cannot do
-        without
+    Raises ValueError for wrong shapes, NaN, names in `optimise` that do not exist or leave nothing to learn, more
+    pseudo-inputs than distinct rows of X, settings out of range, or options that `infer` does not have or cannot do
+    without.
     """
     X = check_inputs(X, "X")
     y = check_targets(y, len(X))

@@ -73,16 +73,10 @@ def fit_minibatch(
     callback : callable (record) or None, called after each step with the dict that enters the history
         `record.result()` makes a Fit with the posterior of that moment, without inference on all data.
 
-    Returns
-    -------
-    Model; its `history` holds the evidence as estimated from each batch, its `fit` inference on all data
-
-    Raises
-    ------
-    ValueError for wrong shapes, NaN, targets the likelihood does not know, names in `optimise` that do not exist or
-        have no parameters, a batch or a number of epochs below 1, a step outside (0, 1], a negative rate, a jitter
-        outside [0, 1e-2]
-
+    Returns a Model; its `history` holds the evidence as estimated from each batch, its `fit` inference on all data.
+    Raises ValueError for wrong shapes, NaN, targets the likelihood does not know, names in `optimise` that do not exist
+    or have no parameters, a batch or a number of epochs below 1, a step outside (0, 1], a negative rate, a jitter
+    outside [0, 1e-2].
     Source: bui2017 section 3.9; :eq:`sc-minibatch`; Adam: kingma2015.
     """
     check_likelihood(likelihood)

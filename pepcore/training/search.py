@@ -54,9 +54,7 @@ class Search:
     def maximise(self, starts: Iterable[dict]) -> None:
         """Search from each start. Ctrl-C ends it and keeps the best point; before there is one it goes on to the caller.
 
-        Raises
-        ------
-        LinAlgError if no evaluation of the first start gave a number
+        Raises LinAlgError if no evaluation of the first start gave a number.
         """
         with Interruptible() as watch, bar(self.progress, " evaluations") as self.bar:
             for start in starts:

@@ -23,10 +23,8 @@ def default_kernel(X: ArrayLike, y: ArrayLike) -> SquaredExponential:
 def choose_pseudo_inputs(X: ArrayLike, M: int, how: str = "kmeans", seed: int | np.random.Generator = 0) -> Array:
     """M starting pseudo-inputs (M, D) for X (N, D): k-means centres, or a random subset of distinct rows.
 
-    Raises
-    ------
-    ValueError if M is no whole number from 1 upwards, X has a wrong shape, NaN or fewer than M distinct rows, or `how`
-        is neither "kmeans" nor "subset"
+    Raises ValueError if M is no whole number from 1 upwards, X has a wrong shape, NaN or fewer than M distinct rows, or
+    `how` is neither "kmeans" nor "subset".
     """
     X = check_inputs(X, "X")
     M = check_count(M, "M")
