@@ -32,10 +32,8 @@ def safe_cholesky(K: Array, scale: float = 1.0, jitter: float = 0.0, name: str =
     size and condition.
     """
     if not np.all(np.isfinite(K)):
-        raise NotPositiveDefiniteError(
-            f"{name} ({K.shape[0]} x {K.shape[1]}) holds NaN or infinity, so it has no Cholesky factor; "
-            "look for extreme hyper-parameters or inputs."
-        )
+        raise NotPositiveDefiniteError(f"{name} ({K.shape[0]} x {K.shape[1]}) holds NaN or infinity, so it has no "
+                                       "Cholesky factor; look for extreme hyper-parameters or inputs.")
     while True:
         shifted = np.array(K, dtype=float, order="F")
         shifted.flat[:: len(K) + 1] += jitter * scale  # the diagonal
@@ -43,11 +41,10 @@ def safe_cholesky(K: Array, scale: float = 1.0, jitter: float = 0.0, name: str =
         if not failed:
             return L, jitter
         if jitter >= MAX_JITTER:
-            raise NotPositiveDefiniteError(
-                f"{name} ({K.shape[0]} x {K.shape[1]}, condition number {np.linalg.cond(K):.1e}) is not positive "
-                f"definite even with a jitter of {jitter:.0e} relative to {scale:.3g}; remove near-duplicate rows, "
-                "rescale the inputs or choose shorter lengthscales."
-            )
+            raise NotPositiveDefiniteError(f"{name} ({K.shape[0]} x {K.shape[1]}, condition number "
+                                           f"{np.linalg.cond(K):.1e}) is not positive definite even with a jitter of "
+                                           f"{jitter:.0e} relative to {scale:.3g}; remove near-duplicate rows, rescale "
+                                           "the inputs or choose shorter lengthscales.")
         jitter = min(max(10 * jitter, 1e-10), MAX_JITTER)
 
 

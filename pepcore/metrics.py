@@ -193,9 +193,8 @@ def _class_probabilities(y: ArrayLike, p: ArrayLike) -> tuple[np.ndarray, Array]
     if p.ndim != 2 or len(p) != len(y):
         raise ValueError(f"p has shape {p.shape}, expected ({len(y)}, C): one row per label, one column per class.")
     if not np.isin(y, np.arange(p.shape[1])).all():
-        raise ValueError(
-            f"y must hold classes 0 ... {p.shape[1] - 1}, as p has that many columns; got {np.unique(y)[:5]}."
-        )
+        raise ValueError(f"y must hold classes 0 ... {p.shape[1] - 1}, as p has that many columns; got "
+                         f"{np.unique(y)[:5]}.")
     if not np.allclose(_probabilities(p, "p").sum(1), 1, rtol=0, atol=1e-6):
         raise ValueError("every row of p must sum to one, to within 1e-6.")
     return y.astype(int), p

@@ -159,6 +159,5 @@ def _as_generator(rng: Any) -> Any:
     try:
         return rng if hasattr(rng, "standard_normal") else np.random.default_rng(rng)
     except (TypeError, ValueError) as reason:
-        raise ValueError(
-            f"rng = {rng!r} must be a numpy Generator, such as numpy.random.default_rng(0), or a seed for one ({reason})"
-        ) from None
+        raise ValueError(f"rng = {rng!r} must be a numpy Generator, such as numpy.random.default_rng(0), or a seed for "
+                         f"one ({reason})") from None

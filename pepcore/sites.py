@@ -47,10 +47,7 @@ class Sites:
 
         Source: :eq:`ep-damping`, :eq:`pep-step`.
         """
-        return Sites(
-            (1 - step) * self.tau + step * target.tau,
-            (1 - step) * self.nu + step * target.nu,
-        )
+        return Sites((1 - step) * self.tau + step * target.tau, (1 - step) * self.nu + step * target.nu)
 
 
 def cavity(mean: Array, variance: Array, sites: Sites, alpha: float | Array) -> tuple[Array, Array]:
@@ -73,10 +70,9 @@ def cavity(mean: Array, variance: Array, sites: Sites, alpha: float | Array) -> 
     if not np.min(kept) > 0:
         worst = int(np.argmin(kept))
         datum = np.unravel_index(worst, kept.shape)[-1]  # sites of many classes have further axes before that of the data
-        raise ImproperCavityError(
-            f"{int(np.sum(~(kept > 0)))} of {kept.size} cavities have no positive variance, the worst at datum {datum} "
-            f"(1 - alpha tau s = {kept.flat[worst]:.3g}); take a smaller step, a smaller alpha or a log-concave likelihood."
-        )
+        raise ImproperCavityError(f"{int(np.sum(~(kept > 0)))} of {kept.size} cavities have no positive variance, the "
+                                  f"worst at datum {datum} (1 - alpha tau s = {kept.flat[worst]:.3g}); take a smaller "
+                                  "step, a smaller alpha or a log-concave likelihood.")
     return (mean - alpha * sites.nu * variance) / kept, variance / kept
 
 
@@ -130,10 +126,8 @@ def rank_one_update(
     """
     growth = 1 + tau * spread
     if not growth > 0:
-        raise ImproperCavityError(
-            f"a site with tau = {tau:.4g} leaves no proper posterior (1 + tau s = {growth:.3g}); take a smaller step, or a "
-            "likelihood that is log-concave"
-        )
+        raise ImproperCavityError(f"a site with tau = {tau:.4g} leaves no proper posterior (1 + tau s = {growth:.3g}); "
+                                  "take a smaller step, or a likelihood that is log-concave")
     mean += Va * ((nu - tau * along) / growth)
     blas.dger(-tau / growth, Va, Va, a=covariance, overwrite_a=1)
 

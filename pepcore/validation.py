@@ -47,10 +47,8 @@ def refuse_mask(value: Any, name: str) -> None:
         for i, item in enumerate(value):
             refuse_mask(item, f"{name}[{i}]")
     if np.ma.isMaskedArray(value):
-        raise ValueError(
-            f"{name} is a masked array, expected a plain one, as the mask would be lost; drop the masked rows, or give "
-            f"{name}.data if none is masked"
-        )
+        raise ValueError(f"{name} is a masked array, expected a plain one, as the mask would be lost; drop the masked "
+                         f"rows, or give {name}.data if none is masked")
 
 
 def _hold_mask(items: Sequence) -> bool:
@@ -71,10 +69,8 @@ def check_finite(array: Array, name: str) -> Array:
         if array.ndim == 0:
             raise ValueError(f"{name} = {array} is NaN or infinite, expected a finite number")
         first = tuple(int(i) for i in np.argwhere(bad)[0])
-        raise ValueError(
-            f"{name} holds {int(bad.sum())} value(s) that are NaN or infinite, the first at index "
-            f"{first}; drop those rows or fill the values in before the call"
-        )
+        raise ValueError(f"{name} holds {int(bad.sum())} value(s) that are NaN or infinite, the first at index "
+                         f"{first}; drop those rows or fill the values in before the call")
     return array
 
 
@@ -86,10 +82,8 @@ def check_inputs(X: ArrayLike, name: str = "X", columns: int | None = None, copy
     """
     X = as_real(X, name)
     if X.ndim == 1:
-        raise ValueError(
-            f"{name} has shape {X.shape}, expected (N, D) with one row per point; "
-            f"for {X.size} points on a line give {name}[:, None]"
-        )
+        raise ValueError(f"{name} has shape {X.shape}, expected (N, D) with one row per point; for {X.size} points on "
+                         f"a line give {name}[:, None]")
     if X.ndim != 2 or X.size == 0:
         raise ValueError(f"{name} has shape {X.shape}, expected (N, D) with N >= 1 and D >= 1")
     if columns is not None and X.shape[1] != columns:
@@ -128,10 +122,8 @@ def check_alpha(alpha: ArrayLike, size: int | None = None) -> float | Array:
     check_finite(alpha, "alpha")
     outside = (alpha < 0) | (alpha > 1)
     if outside.any():
-        raise ValueError(
-            f"alpha = {np.atleast_1d(alpha)[np.atleast_1d(outside)][0]} is outside [0, 1]; "
-            "0 gives VFE, 1 gives EP, 0.5 is a good compromise"
-        )
+        raise ValueError(f"alpha = {np.atleast_1d(alpha)[np.atleast_1d(outside)][0]} is outside [0, 1]; 0 gives VFE, 1 "
+                         "gives EP, 0.5 is a good compromise")
     return float(alpha) if alpha.ndim == 0 else alpha.copy()
 
 
@@ -155,10 +147,8 @@ def check_all_positive(value: ArrayLike, name: str) -> Array:
     """Check positive parameters, as many as there are; returns a float64 array, or ValueError if one is not positive."""
     value = check_finite(as_real(value, name), name)
     if (value <= 0).any():
-        raise ValueError(
-            f"{name} = {value if value.ndim == 0 else value.tolist()} must be positive; "
-            f"a parameter that has to be almost zero can be a small number such as 1e-8"
-        )
+        raise ValueError(f"{name} = {value if value.ndim == 0 else value.tolist()} must be positive; a parameter that "
+                         "has to be almost zero can be a small number such as 1e-8")
     return value
 
 
@@ -182,9 +172,8 @@ def check_jitter(jitter: ArrayLike) -> float:
     """Check a jitter relative to the kernel's variance; returns it as float, or ValueError outside [0, 1e-2]."""
     jitter = check_number(jitter, "jitter")
     if not 0 <= jitter <= MAX_JITTER:
-        raise ValueError(
-            f"jitter = {jitter} must be in [0, {MAX_JITTER}], a small part of the kernel's variance; 1e-6 suits most problems"
-        )
+        raise ValueError(f"jitter = {jitter} must be in [0, {MAX_JITTER}], a small part of the kernel's variance; 1e-6 "
+                         "suits most problems")
     return jitter
 
 
@@ -231,10 +220,8 @@ def check_order(order: ArrayLike | None, size: int) -> np.ndarray:
         return np.arange(size)
     order = as_real(order, "order")
     if order.shape != (size,) or not np.array_equal(np.sort(order), np.arange(size)):
-        raise ValueError(
-            f"order must hold each of 0 ... {size - 1} once, one number for each row of X; got shape {order.shape}; "
-            "numpy's Generator.permutation makes such an order"
-        )
+        raise ValueError(f"order must hold each of 0 ... {size - 1} once, one number for each row of X; got shape "
+                         f"{order.shape}; numpy's Generator.permutation makes such an order")
     return order.astype(int)
 
 

@@ -122,20 +122,17 @@ def content_checksum(X: Array, y: Array) -> str:
 def verify(info: Info, X: Array, y: Array, where: Any) -> None:
     """Raise DataError, naming `where` the values came from, unless X (N, D) and y (N,) are those of the data set."""
     if X.shape != (info.N, info.D):
-        raise DataError(
-            f"{where} holds {X.shape[0]} rows of {X.shape[1]} inputs, but {info.name!r} has {info.N} of {info.D}; "
-            f"{_mend(info, where)}"
-        )
+        raise DataError(f"{where} holds {X.shape[0]} rows of {X.shape[1]} inputs, but {info.name!r} has {info.N} of "
+                        f"{info.D}; {_mend(info, where)}")
     if info.classes:
         labels = (-1, 1) if info.task == "binary" else range(len(info.classes))
         counts = tuple(int((y == label).sum()) for label in labels)
         if counts != info.classes:
             raise DataError(f"{where} has class counts {counts}, expected {info.classes}; {_mend(info, where)}")
     if content_checksum(X, y) != info.content:
-        raise DataError(
-            f"{where} has the size of {info.name!r} but other values, or its rows in another order (content checksum "
-            f"{content_checksum(X, y)[:12]}..., expected {info.content[:12]}...); {_mend(info, where)}"
-        )
+        raise DataError(f"{where} has the size of {info.name!r} but other values, or its rows in another order "
+                        f"(content checksum {content_checksum(X, y)[:12]}..., expected {info.content[:12]}...); "
+                        f"{_mend(info, where)}")
 
 
 def _mend(info: Info, where: Any) -> str:

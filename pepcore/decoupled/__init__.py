@@ -7,9 +7,4 @@ mean alone. A step on a batch of B rows costs O(B M² + B G + G M + M³): gamma 
 from pepcore.decoupled.inference import infer
 from pepcore.decoupled.learning import DecoupledFit, DecoupledPosterior, DivergenceError
 
-__all__ = [
-    "DecoupledFit",
-    "DecoupledPosterior",
-    "DivergenceError",
-    "infer",
-]
+__all__ = ["DecoupledFit", "DecoupledPosterior", "DivergenceError", "infer"]

@@ -114,9 +114,8 @@ def _check_gamma(gamma: ArrayLike | None, basis: str, columns: int) -> Array:
         raise ValueError(f"basis = {basis!r} is unknown; choose one of {', '.join(map(repr, PARAMETRISATIONS))}")
     if gamma is None:
         if basis == "decoupled":
-            raise ValueError(
-                'the basis "decoupled" needs gamma, the points of its mean; beta carries only the covariance'
-            )
+            raise ValueError('the basis "decoupled" needs gamma, the points of its mean; beta carries only the '
+                             'covariance')
         return np.zeros((0, columns))
     if basis == "coupled":
         raise ValueError('the basis "coupled" has no gamma; give gamma=None, or basis="orthogonal"')
@@ -129,10 +128,8 @@ def _check_settings(basis: str, natural: bool, gamma_rule: str) -> None:
     if gamma_rule not in GAMMA_RULES:
         raise ValueError(f"gamma_rule = {gamma_rule!r} is unknown; choose one of {', '.join(map(repr, GAMMA_RULES))}")
     if gamma_rule != "adam" and (basis == "hybrid" or not natural):
-        raise ValueError(
-            f'gamma_rule = {gamma_rule!r} goes with natural=True and the basis "orthogonal" or "orthogonal-weights"; for '
-            f'natural={natural} and basis="{basis}" give gamma_rule="adam"'
-        )
+        raise ValueError(f'gamma_rule = {gamma_rule!r} goes with natural=True and the basis "orthogonal" or '
+                         f'"orthogonal-weights"; for natural={natural} and basis="{basis}" give gamma_rule="adam"')
 
 
 def _start(kind: Any, bases: Bases, classes: int | None, start: Any) -> Any:
@@ -156,8 +153,7 @@ def _check_start(start: Any, kind: Any, bases: Bases) -> Any:
         if value.shape != expected.shape:
             raise ValueError(f"start.{name} has shape {value.shape}, expected {expected.shape} for these points")
         if value.ndim == 2 and np.triu(value, 1).any():  # what stands there would not be read
-            raise ValueError(
-                f"start.{name} has numbers above its diagonal, expected a lower triangle as np.linalg.cholesky makes it"
-            )
+            raise ValueError(f"start.{name} has numbers above its diagonal, expected a lower triangle as "
+                             "np.linalg.cholesky makes it")
         checked[name] = value.copy()
     return kind(**checked)

@@ -188,10 +188,8 @@ class Learner(loop.Learner):
         shortest = SHORTEST * length
         after, _ = halving(partial(coupled_step, self.bases, process, data), length, shortest)
         if after is None:
-            raise NotPositiveDefiniteError(
-                f"even a natural step of length {shortest:.2g} leaves no proper q; take a likelihood that is log-concave, or a "
-                "smaller rate."
-            )
+            raise NotPositiveDefiniteError(f"even a natural step of length {shortest:.2g} leaves no proper q; take a "
+                                           "likelihood that is log-concave, or a smaller rate.")
         moved = dict(vars(type(output).from_process(self.bases, after)))
         if self.gamma_rule != "adam" and len(self.bases.gamma):
             direction = {"diagonal": diagonal_direction, "exact": exact_direction}[self.gamma_rule]

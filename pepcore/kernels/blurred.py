@@ -37,10 +37,8 @@ class Blurred(Kernel):
             raise ValueError(f"kernel must be a SquaredExponential, whose blur has a closed form; got {self.kernel!r}.")
         widths = as_real(self.widths, "widths").copy()
         if widths.ndim > 1 or not np.all(np.isfinite(widths) & (widths >= 0)):
-            raise ValueError(
-                "widths must be finite and at least 0: one number shared by all inputs, or one per input in a 1-D array; "
-                f"got {self.widths!r}."
-            )
+            raise ValueError("widths must be finite and at least 0: one number shared by all inputs, or one per input "
+                             f"in a 1-D array; got {self.widths!r}.")
         widths.setflags(write=False)
         object.__setattr__(self, "widths", widths if widths.ndim else float(widths))
 

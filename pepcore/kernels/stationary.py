@@ -31,10 +31,8 @@ class _Stationary(Kernel):
             raise ValueError(f"variance must be one positive finite number, got {self.variance!r}.")
         lengthscales = as_real(self.lengthscales, "lengthscales").copy()
         if lengthscales.ndim > 1 or not np.all(np.isfinite(lengthscales) & (lengthscales > 0)):
-            raise ValueError(
-                "lengthscales must be positive and finite: one number shared by all inputs, or one per input in a "
-                f"1-D array; got {self.lengthscales!r}."
-            )
+            raise ValueError("lengthscales must be positive and finite: one number shared by all inputs, or one per "
+                             f"input in a 1-D array; got {self.lengthscales!r}.")
         lengthscales.setflags(write=False)
         object.__setattr__(self, "variance", float(variance))
         object.__setattr__(self, "lengthscales", lengthscales if lengthscales.ndim else float(lengthscales))
@@ -68,15 +66,12 @@ class _Stationary(Kernel):
         """Both inputs in units of the lengthscales and shifted alike, which k cannot see but rounding can."""
         X2 = X if X2 is None else X2
         if X.ndim != 2 or X2.ndim != 2:
-            raise ValueError(
-                f"a kernel takes inputs of shape (N, D), one row per point; got shapes {X.shape} and {X2.shape}. "
-                "For points x on a line give x[:, None]."
-            )
+            raise ValueError(f"a kernel takes inputs of shape (N, D), one row per point; got shapes {X.shape} and "
+                             f"{X2.shape}. For points x on a line give x[:, None].")
         if X.shape[1] != X2.shape[1] or np.size(self.lengthscales) not in (1, X.shape[1]):
-            raise ValueError(
-                f"inputs have {X.shape[1]} and {X2.shape[1]} columns and the kernel {np.size(self.lengthscales)} "
-                "lengthscales; all three must agree (a single lengthscale is shared by all columns)."
-            )
+            raise ValueError(f"inputs have {X.shape[1]} and {X2.shape[1]} columns and the kernel "
+                             f"{np.size(self.lengthscales)} lengthscales; all three must agree (a single lengthscale "
+                             "is shared by all columns).")
         centre = X2.mean(axis=0)
         left = (X - centre) / self.lengthscales
         return left, left if X2 is X else (X2 - centre) / self.lengthscales

@@ -18,10 +18,8 @@ class Sum(Kernel):
 
     def __post_init__(self) -> None:
         if any(hasattr(check_kernel(part, "part of a sum of kernels"), "uf") for part in self.parts):
-            raise ValueError(
-                "a kernel with pseudo-points of its own cannot be part of a sum, which has one set of pseudo-points; "
-                "add plain kernels, or use that kernel alone"
-            )
+            raise ValueError("a kernel with pseudo-points of its own cannot be part of a sum, which has one set of "
+                             "pseudo-points; add plain kernels, or use that kernel alone")
 
     @property
     def parameters(self) -> dict:

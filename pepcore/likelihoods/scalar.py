@@ -184,10 +184,8 @@ class Poisson(Likelihood):
         y = check_finite(as_real(y, "y"), "y")
         wrong = (y < 0) | (y != np.floor(y))
         if wrong.any():
-            raise ValueError(
-                f"y holds {y[wrong][0]:g}, expected counts 0, 1, 2, ... for a Poisson likelihood; "
-                "give the counts themselves, not rates, logarithms or standardised values"
-            )
+            raise ValueError(f"y holds {y[wrong][0]:g}, expected counts 0, 1, 2, ... for a Poisson likelihood; give "
+                             "the counts themselves, not rates, logarithms or standardised values")
         return y
 
 

@@ -59,9 +59,8 @@ def check_labels(y: Array, C: int) -> np.ndarray:
     wrong = (y < 0) | (y >= C) | (y != np.floor(y))
     if wrong.any():
         hint = "labels that count from 1 become right with y - 1" if y.min() >= 1 else "number the classes from 0"
-        raise ValueError(
-            f"y holds {y[wrong][0]:g}, expected whole numbers 0 ... {C - 1}, the labels of {C} classes; {hint}"
-        )
+        raise ValueError(f"y holds {y[wrong][0]:g}, expected whole numbers 0 ... {C - 1}, the labels of {C} classes; "
+                         f"{hint}")
     return y.astype(int)
 
 
@@ -71,9 +70,8 @@ def check_power(alpha: float | None, approximation: str) -> float:
         raise ValueError(f"approximation = {approximation!r} is unknown; choose 'ep', 'sep', 'gfitc' or 'vi'")
     power = float(check_alpha(alpha if alpha is not None else float(approximation != "vi")))
     if approximation == "vi" and power != 0:
-        raise ValueError(
-            f'approximation = "vi" is alpha = 0, got {power}; for other powers of the robust factors take "gfitc"'
-        )
+        raise ValueError(f'approximation = "vi" is alpha = 0, got {power}; for other powers of the robust factors take '
+                         '"gfitc"')
     return power
 
 
@@ -104,11 +102,9 @@ def check_tied_sites(sites: Any, like: TiedSites, approximation: str) -> TiedSit
     shapes = lambda parts: [[np.shape(part) for part in group] for group in parts]
     found = [shapes(parts) for parts in sites] if isinstance(sites, TiedSites) else type(sites).__name__
     if found != [shapes(parts) for parts in like]:
-        raise ValueError(
-            f"sites for {approximation!r} must be TiedSites with precisions and shifts of the shapes "
-            f"{[shapes(p) for p in like]}, such as those of 'sep', or of learning on batches, with the same Z and groups; "
-            f"got {found}"
-        )
+        raise ValueError(f"sites for {approximation!r} must be TiedSites with precisions and shifts of the shapes "
+                         f"{[shapes(p) for p in like]}, such as those of 'sep', or of learning on batches, with the "
+                         f"same Z and groups; got {found}")
     check = lambda part, name: check_finite(as_real(part, name), name).copy()
     names = ("sites.precisions", "sites.shifts")
     return TiedSites(*([[check(part, name) for part in group] for group in parts] for name, parts in zip(names, sites)))
@@ -129,7 +125,6 @@ def _number_of_classes(classes: int | None, sizes: dict, y: Array | None) -> int
     else:
         raise ValueError("give classes, the number of classes: neither kernels nor Z nor noise tell it")
     if C < 2:
-        raise ValueError(
-            f"there must be at least 2 classes, got {C}; labels count from 0, and classes gives their number"
-        )
+        raise ValueError(f"there must be at least 2 classes, got {C}; labels count from 0, and classes gives their "
+                         "number")
     return C

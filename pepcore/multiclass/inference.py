@@ -129,8 +129,6 @@ def group_masks(groups: ArrayLike | None, factors: Pairwise | Joint) -> list:
     refuse_mask(groups, "groups")
     groups, (_, K, N) = np.asarray(groups), factors.shape
     if groups.dtype.kind not in "iu" or groups.shape not in ((N,), (K, N)) or groups.min() < 0:
-        raise ValueError(
-            f"groups must hold whole numbers from 0 upwards in shape {(N,)}, one for each datum, or {(K, N)}, one for each "
-            f"factor; got {groups.dtype} in shape {groups.shape}"
-        )
+        raise ValueError(f"groups must hold whole numbers from 0 upwards in shape {(N,)}, one for each datum, or "
+                         f"{(K, N)}, one for each factor; got {groups.dtype} in shape {groups.shape}")
     return [np.broadcast_to(groups == g, factors.shape).astype(float) for g in np.unique(groups)]

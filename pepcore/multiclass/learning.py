@@ -245,12 +245,10 @@ def _check_choices(approximation: str, update: str, optimiser: str) -> None:
         if value not in known:
             raise ValueError(f"{name} = {value!r} is unknown; choose one of {', '.join(map(repr, known))}")
     if optimiser == "lbfgs" and update not in ("outer", "joint"):
-        raise ValueError(
-            'optimiser = "lbfgs" needs update = "outer" or "joint": a line search must find the same value again'
-        )
+        raise ValueError('optimiser = "lbfgs" needs update = "outer" or "joint": a line search must find the same '
+                         'value again')
     if update == "joint" and approximation != "vi":
         raise ValueError(f'update = "joint" maximises the bound of approximation = "vi"; got it with {approximation!r}')
     if update == "inner-exact" and approximation == "sep":
-        raise ValueError(
-            'for approximation = "sep" the inner gradient is already that with the sites held still; give update = "inner"'
-        )
+        raise ValueError('for approximation = "sep" the inner gradient is already that with the sites held still; '
+                         'give update = "inner"')

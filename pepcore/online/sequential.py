@@ -220,7 +220,5 @@ def site_log_mass(tau: Any, nu: Any, mean: Any, variance: Any) -> Any:
 
 def no_gradient() -> dict:
     """What a `Fit` without gradient answers."""
-    raise NotImplementedError(
-        "csato2002's methods do not learn hyper-parameters, so there is no gradient of the evidence; "
-        "learn them with training.fit and give the kernel that it returns"
-    )
+    raise NotImplementedError("csato2002's methods do not learn hyper-parameters, so there is no gradient of the "
+                              "evidence; learn them with training.fit and give the kernel that it returns")

@@ -182,6 +182,5 @@ def scores(state: State) -> Array:
 
 def _check_state(state: object) -> None:
     if not isinstance(state, State):
-        raise ValueError(
-            f"state is of type {type(state).__name__}, expected a State of online.start, or fit.state of a fit by online.infer"
-        )
+        raise ValueError(f"state is of type {type(state).__name__}, expected a State of online.start, or fit.state of "
+                         "a fit by online.infer")

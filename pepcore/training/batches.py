@@ -62,10 +62,8 @@ class Streamed:
         if size is None:
             raise ValueError("blocks from an iterator need size = N, the number of all data; arrays need a tuple (X, y)")
         if epochs > 1 and isinstance(data, Iterator):
-            raise ValueError(
-                f"data is an iterator, which gives its batches once, but epochs = {epochs}; give a list or an object with "
-                "__iter__, or epochs=1"
-            )
+            raise ValueError(f"data is an iterator, which gives its batches once, but epochs = {epochs}; give a list "
+                             "or an object with __iter__, or epochs=1")
         self.data, self.size, self.columns, self.labels = data, check_count(size, "size"), None, None
 
     def epoch(self) -> Iterator[tuple]:
@@ -74,9 +72,8 @@ class Streamed:
         for number, batch in enumerate(self.data, start=1):
             X, y = _pair(batch, number)
             if X.ndim and len(X) > self.size:
-                raise ValueError(
-                    f"batch {number} has {len(X)} rows, more than size = {self.size}; size is the number of all data"
-                )
+                raise ValueError(f"batch {number} has {len(X)} rows, more than size = {self.size}; size is the number "
+                                 "of all data")
             yield None, X, y
         if number == 0:
             raise ValueError("data gave no batches, so there is nothing to learn from; is it an iterator that was used up?")
@@ -112,9 +109,7 @@ def check_units(spread: ArrayLike, columns: int) -> Array:
 
 def _pair(batch: Any, number: int) -> tuple[Array, Any]:
     if not (isinstance(batch, tuple | list) and len(batch) == 2):
-        raise ValueError(
-            f"batch {number} of data is of type {type(batch).__name__}, expected a pair (X, y); arrays that hold all data are "
-            "given as a tuple (X, y)"
-        )
+        raise ValueError(f"batch {number} of data is of type {type(batch).__name__}, expected a pair (X, y); arrays "
+                         "that hold all data are given as a tuple (X, y)")
     X, y = batch
     return as_real(X, "X"), y

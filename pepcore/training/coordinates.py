@@ -48,10 +48,8 @@ class Coordinates:
         """The vector (P,) of `values`."""
         parts = [self._numbers(name, value) for name, value in self._leaves(values)]
         if not parts:
-            raise ValueError(
-                f"nothing is left to learn: of {list(values)} optimise names {list(self.learn)}, which have no parameters; "
-                "name more of them, or call the inference itself"
-            )
+            raise ValueError(f"nothing is left to learn: of {list(values)} optimise names {list(self.learn)}, which "
+                             "have no parameters; name more of them, or call the inference itself")
         return np.concatenate(parts)
 
     def unpack(self, point: Array, values: dict) -> dict:

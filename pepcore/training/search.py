@@ -80,10 +80,8 @@ class Search:
         if self.best > before:
             self.converged, self.message = self.best[0] and bool(ending.success), str(ending.message) + self._doubt
         if self.best_values is None:
-            raise LinAlgError(
-                "the evidence could not be evaluated at the start; look for extreme values in the starting kernel, "
-                "noise or Z, or standardise the data."
-            )
+            raise LinAlgError("the evidence could not be evaluated at the start; look for extreme values in the "
+                              "starting kernel, noise or Z, or standardise the data.")
 
     def _objective(self, point: Array) -> tuple[float, Array]:
         values = self.coordinates.unpack(point, self.current)

@@ -31,10 +31,8 @@ def choose_pseudo_inputs(X: ArrayLike, M: int, how: str = "kmeans", seed: int | 
     rng = np.random.default_rng(seed)
     distinct = np.unique(X, axis=0)
     if len(distinct) < M:
-        raise ValueError(
-            f"M = {M} pseudo-inputs were asked for, but X has {len(distinct)} distinct rows; give no more than that, "
-            "or your own array Z."
-        )
+        raise ValueError(f"M = {M} pseudo-inputs were asked for, but X has {len(distinct)} distinct rows; give no more "
+                         "than that, or your own array Z.")
     subset = distinct[rng.permutation(len(distinct))[:M]]
     if how == "subset":
         return subset
