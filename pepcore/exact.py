@@ -37,9 +37,7 @@ def regression(kernel: Kernel, X: ArrayLike, y: ArrayLike, *, noise: float = 0.1
 
     Parameters
     ----------
-    kernel : kernel
-    X : (N, D) inputs
-    y : (N,) targets
+    X, y : (N, D) inputs, (N,) targets
     noise : noise variance, > 0, in units of y²
     jitter : added to K in the posterior's basis, relative to the kernel's variance, and taken off the noise again, so
         that predictions do not feel it unless the noise is as small. Evidence and gradient have none, unless K +
@@ -83,9 +81,7 @@ def infer(
 
     Parameters
     ----------
-    kernel : kernel
-    X : (N, D) inputs
-    y : (N,) targets, for Probit labels -1 and +1
+    X, y : (N, D) inputs, (N,) targets, for Probit labels -1 and +1
     likelihood : an object as in `pepcore.likelihoods`, for example Probit()
     alpha : float, or (N,) for a private power per datum
     schedule : "parallel" or "sequential"
@@ -93,7 +89,6 @@ def infer(
     step : longest damped step, in (0, 1]; it is shortened where that is needed, see `pepcore.sweeps`
     tolerance : float
         Converged when no site moves by more: max over data of |τ* − τ| s and |ν* − ν| √s, s the posterior variance.
-    max_sweeps : int
     jitter : as in `regression`
     callback : callable (record) or None, as in `power_ep.infer`
 

@@ -1,9 +1,11 @@
 """How good a prediction is, and how methods compare over many of them.
 
-Regression metrics take the predictive mean and variance of the observation y (noise included), binary ones the
-probability of y = +1, multi-class ones the probability of every class. Losses are averaged over the test points and
-in nats; smaller is better for each of them. The "standardised" two divide by, or subtract, the loss of the trivial
-predictor: the Gaussian with the mean and the variance of the training targets, which ignores the inputs.
+Regression metrics take targets y (S,) and the mean and variance, (S,) each, that are predicted for y (noise included);
+binary ones labels y (S,) in {−1, +1} and the probability p (S,) of +1; multi-class ones classes y (S,), 0 ... C − 1, and
+probabilities p (S, C). Losses are averaged over the test points and in nats; smaller is better for each of them. The
+"standardised" two divide by, or subtract, the loss of the trivial predictor: the Gaussian with the mean and the variance
+of the training targets y_train (N,), which ignores the inputs. All raise ValueError for another shape, no points, labels
+of another set, probabilities outside [0, 1], variances that are not positive, or a value that is not finite.
 """
 
 import numpy as np
@@ -16,31 +18,17 @@ ROUNDING = 1e-14  # of a mean, relative to the largest of the numbers that it is
 
 
 def rmse(y: ArrayLike, mean: ArrayLike) -> float:
-    """Root mean squared error, √(1/S Σ (yₛ − meanₛ)²), in the units of y.
-
-    Parameters
-    ----------
-    y : (S,) test targets
-    mean : (S,) predictive means
-
-    Raises ValueError for another shape, no points at all, or a value that is not finite.
-    """
+    """Root mean squared error, √(1/S Σ (yₛ − meanₛ)²), in the units of y (S,) and of its predicted mean (S,)."""
     return float(np.sqrt(_mean_squared(*_pair(y, mean))))
 
 
 def smse(y: ArrayLike, mean: ArrayLike, y_train: ArrayLike) -> float:
-    """Standardised mean squared error, Σ (yₛ − meanₛ)² / Σ (yₛ − ȳ)² with ȳ the mean of the training targets; no unit.
+    """Standardised mean squared error, Σ (yₛ − meanₛ)² / Σ (yₛ − ȳ)² with ȳ the mean of y_train (N,); no unit.
 
     0 is perfect and 1 is what the trivial predictor reaches. Rasmussen & Williams divide by the variance of the test
     targets; the denominator here is that variance plus (mean of y − ȳ)². It is the same for every method on a split.
 
-    Parameters
-    ----------
-    y : (S,) test targets
-    mean : (S,) predictive means
-    y_train : (N,) training targets
-
-    Raises ValueError as `rmse`, and if every test target equals ȳ, so that there is nothing to explain.
+    Raises ValueError also if every target equals ȳ, so that there is nothing to explain.
     Source: rasmussen2006 section 2.5; bui2017 section 4.1; :eq:`gp-metrics`.
     """
     (y, mean), y_train = _pair(y, mean), _vector(y_train, "y_train")
@@ -53,14 +41,7 @@ def smse(y: ArrayLike, mean: ArrayLike, y_train: ArrayLike) -> float:
 def nll(y: ArrayLike, mean: ArrayLike, variance: ArrayLike) -> float:
     """Mean negative log predictive density, 1/S Σ ½ log(2π varₛ) + ½ (yₛ − meanₛ)²/varₛ, in nats.
 
-    Parameters
-    ----------
-    y : (S,) test targets
-    mean : (S,) predictive means
-    variance : (S,) predictive variances of y (latent variance plus noise), in squared units of y
-
-    Raises ValueError as `rmse`, and if a variance is not positive.
-    Source: :eq:`gp-metrics`.
+    `variance` (S,) is that of y, latent variance plus noise, in squared units of y. Source: :eq:`gp-metrics`.
     """
     y, mean = _pair(y, mean)
     return float(_gaussian_loss(y, mean, _variance(variance, len(y))).mean())
@@ -71,14 +52,7 @@ def smll(y: ArrayLike, mean: ArrayLike, variance: ArrayLike, y_train: ArrayLike)
 
     The sign is that of Rasmussen & Williams and of bui2017: 0 is the trivial predictor, negative is better than it.
 
-    Parameters
-    ----------
-    y : (S,) test targets
-    mean : (S,) predictive means
-    variance : (S,) predictive variances of y (latent variance plus noise), in squared units of y
-    y_train : (N,) training targets, not all equal
-
-    Raises ValueError as `nll`, and if the training targets are all equal.
+    Raises ValueError also if the training targets y_train (N,) are all equal.
     Source: rasmussen2006 section 2.5; bui2017 section 4.1; :eq:`gp-metrics`.
     """
     y_train = _vector(y_train, "y_train")
@@ -90,15 +64,9 @@ def smll(y: ArrayLike, mean: ArrayLike, variance: ArrayLike, y_train: ArrayLike)
 
 
 def error_rate(y: ArrayLike, prediction: ArrayLike) -> float:
-    """Fraction of test points whose most probable class is wrong.
+    """Fraction of test points whose most probable class is wrong; a probability of exactly ½ is half an error.
 
-    Parameters
-    ----------
-    y : (S,) labels: −1 or +1 for a (S,) `prediction`, 0 ... C − 1 for a (S, C) one
-    prediction : (S,) probabilities of y = +1 (exactly ½ is half an error), or (S, C) probabilities of the classes
-
-    Raises ValueError for labels of another set, another shape, or probabilities outside [0, 1].
-    Source: :eq:`gp-metrics`.
+    `prediction` holds the probabilities of y = +1 (S,), or those of all classes (S, C). Source: :eq:`gp-metrics`.
     """
     if np.ndim(prediction) == 2:
         y, prediction = _class_probabilities(y, prediction)
@@ -110,12 +78,6 @@ def error_rate(y: ArrayLike, prediction: ArrayLike) -> float:
 def nll_binary(y: ArrayLike, p: ArrayLike) -> float:
     """Mean negative log probability of the true label, −1/S Σ log p(yₛ), in nats; infinite where it was given 0.
 
-    Parameters
-    ----------
-    y : (S,) labels in {−1, +1}
-    p : (S,) probabilities of y = +1
-
-    Raises ValueError for labels of another set, another shape, or probabilities outside [0, 1].
     Source: :eq:`gp-metrics`.
     """
     y, p = _binary(y, p)
@@ -125,14 +87,7 @@ def nll_binary(y: ArrayLike, p: ArrayLike) -> float:
 def nll_classes(y: ArrayLike, p: ArrayLike) -> float:
     """Mean negative log probability of the true class, −1/S Σ log p(s, yₛ), in nats; infinite where it was given 0.
 
-    Parameters
-    ----------
-    y : (S,) integer classes, 0 ... C − 1
-    p : (S, C) probabilities of the classes, rows that sum to one
-
-    Raises ValueError for classes out of range, another shape, probabilities outside [0, 1] or rows that do not sum to
-    one.
-    Source: :eq:`gp-metrics`.
+    Raises ValueError also for rows of p (S, C) that do not sum to one. Source: :eq:`gp-metrics`.
     """
     y, p = _class_probabilities(y, p)
     return _mean_negative_log(p[np.arange(len(y)), y])

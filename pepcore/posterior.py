@@ -18,18 +18,12 @@ ROUNDING = 1e-12  # of the prior variance, for each row: a hundredth of it is mo
 class Posterior:
     """q(v) = N(m, V) over the feature weights; f(x) = a(x)ᵀv + e(x), with e still at its prior.
 
-    Attributes
-    ----------
-    basis : Basis
-    mean : (M,), m
-    precision_cholesky : (M, M) lower triangular C with C Cᵀ = V⁻¹
-
     Source: :eq:`gp-posterior`, :eq:`gp-predict-sparse`.
     """
 
     basis: Basis
-    mean: Array
-    precision_cholesky: Array
+    mean: Array  #: (M,), m
+    precision_cholesky: Array  #: (M, M) lower triangular C with C Cᵀ = V⁻¹
 
     @one_blas_thread
     def predict(self, Xs: ArrayLike) -> tuple[Array, Array]:
@@ -121,14 +115,9 @@ class Posterior:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Posteriors:
-    """Independent posteriors of C latent functions; `posteriors[c]` is that of the function c.
+    """Independent posteriors of C latent functions; `posteriors[c]` is that of the function c."""
 
-    Attributes
-    ----------
-    parts : tuple of C posteriors
-    """
-
-    parts: tuple
+    parts: tuple  #: C posteriors
 
     def __getitem__(self, c: int) -> Any:
         return self.parts[c]

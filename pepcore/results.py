@@ -45,20 +45,15 @@ class Result:
 
     Attributes
     ----------
-    log_evidence : log p(y) in nats, or log Z of Power EP; at alpha = 0 a lower bound
     gradient : dict, d log_evidence / d parameter in natural units
-    posterior : of the latent function; `posterior.predict(Xs)` gives mean and variance
-    likelihood : p(y|f)
     converged : bool, whether the iteration came to rest
-    message : str, how it ended
-    history : list of dict, one for each sweep, step or evaluation, with "log_evidence" and what else there is to watch
     """
 
-    log_evidence: float
-    posterior: Any
-    likelihood: Any
-    message: str
-    history: list
+    log_evidence: float  #: log p(y) in nats, or log Z of Power EP; at alpha = 0 a lower bound
+    posterior: Any  #: of the latent function; `posterior.predict(Xs)` gives mean and variance
+    likelihood: Any  #: p(y|f)
+    message: str  #: how it ended
+    history: list  #: one for each sweep, step or evaluation, with "log_evidence" and what else there is to watch
 
     def predict_f(self, Xs: ArrayLike) -> tuple[Array, Array]:
         """Mean and variance of the latent f at Xs (S, D): (S,) each, or (S, C) for C latent functions."""
@@ -96,10 +91,6 @@ class Fit(Result):
     Attributes
     ----------
     log_evidence, posterior, likelihood, converged, message : see `Result`
-    alpha : float or array, the power as given; 1 for exact regression, where it makes no difference
-    sites : Sites of the N data; None for regression with blocks, where one site couples a whole block
-    sweeps : int, sweeps over the data; 1 for regression
-    history : list of dict, before the first sweep and after each: "log_evidence", "change", "step"; empty for regression
     gradient : the kernel's keys, "Z" (M, D) for sparse methods, the likelihood's keys ("noise" of a Gaussian
         one). Computed at first use. After iterations it is exact at the fixed point; before it, what the same formula gives
         there, as if the sites were at rest.
@@ -109,12 +100,13 @@ class Fit(Result):
     log_evidence: float
     posterior: Any
     likelihood: Any
-    alpha: float | Array
-    sites: Any
+    alpha: float | Array  #: the power as given; 1 for exact regression, where it makes no difference
+    sites: Any  #: Sites of the N data; None for regression with blocks, where one site couples a whole block
     _gradient: Callable[[], dict]
     converged: bool = True
     message: str = "closed form"
-    sweeps: int = 1
+    sweeps: int = 1  #: sweeps over the data; 1 for regression
+    #: before the first sweep and after each: "log_evidence", "change", "step"; empty for regression
     history: list = field(default_factory=list)
 
     @cached_property
@@ -128,24 +120,16 @@ class Fit(Result):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Model(Result):
-    """What learning returns: a result at the parameters that were learnt.
+    """What learning returns: a result at the parameters that were learnt."""
 
-    Attributes
-    ----------
-    parameters : dict, "kernel" (or "kernels" of many classes), "Z", "noise", "likelihood": those that the method has
-    fit : the result of inference at those values, which answers for the protocol
-    evaluations : int, evaluations of evidence and gradient over all starts, or steps on batches
-    converged : bool, whether the best start met the tolerance within its evaluations; for steps, whether `fit` has converged
-    message : str, why the best start ended, or that learning was interrupted
-    history : list of Record, one for each evaluation or step, in order, with "log_evidence" in nats (on mini-batches
-        its estimate from each; NaN where an evaluation failed)
-    """
-
-    parameters: dict
-    fit: Any
-    evaluations: int
+    parameters: dict  #: "kernel" (or "kernels" of many classes), "Z", "noise", "likelihood": those that the method has
+    fit: Any  #: the result of inference at those values, which answers for the protocol
+    evaluations: int  #: evaluations of evidence and gradient over all starts, or steps on batches
+    #: whether the best start met the tolerance within its evaluations; for steps, whether `fit` has converged
     converged: bool
-    message: str
+    message: str  #: why the best start ended, or that learning was interrupted
+    #: list of Record, one for each evaluation or step, in order, with "log_evidence" in nats (on mini-batches its
+    #: estimate from each; NaN where an evaluation failed)
     history: list
 
     @property

@@ -24,16 +24,11 @@ class ImproperCavityError(ArithmeticError):
 class Sites:
     """Gaussian sites t_n(f) ∝ exp(ν_n f − ½ τ_n f²), one per datum.
 
-    Attributes
-    ----------
-    tau : (N,) precisions, in units of 1/f²
-    nu : (N,) precision-means, in units of 1/f
-
     Source: bui2017 eqs (64) and (77) with τ = 1/v_n and ν = g_n/v_n; :eq:`ep-site`.
     """
 
-    tau: Array
-    nu: Array
+    tau: Array  #: (N,) precisions, in units of 1/f²
+    nu: Array  #: (N,) precision-means, in units of 1/f
 
     @classmethod
     def flat(cls, size: int) -> Self:

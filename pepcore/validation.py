@@ -1,7 +1,7 @@
-"""Checks at the public door: what the caller gave is right, or an error says how to mend it.
+"""Checks at the public door: what the caller gave is right, or a ValueError says how to mend it.
 
-Every function returns the checked value as float64 (without a copy where it already is) and never
-writes to what it was given.  Nothing is coerced silently: a wrong shape is an error, not a guess.
+Every function returns the checked value as float64 (without a copy where it already is one) and never writes to what
+it was given. Nothing is coerced silently: a wrong shape is an error, not a guess.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,16 +17,10 @@ T = TypeVar("T")
 
 
 def as_real(value: ArrayLike, name: str, expected: str = "an array of real numbers") -> Array:
-    """Turn `value` into a float64 array, or say why that is not possible.
+    """Turn real numbers of any shape into a float64 array, without a copy where none is needed.
 
-    Parameters
-    ----------
-    value : array_like of real numbers, any shape
-    name : str                  what to call it in the error
-    expected : str              what the error says it must be
-
-    Returns ndarray of float64, the same shape; not a copy where none is needed.
-    Raises ValueError for what is not a number (text, complex, ragged lists), or numbers under a mask.
+    Raises ValueError for text, complex numbers, ragged lists, and numbers under a mask; it calls the value `name` and says
+    that it must be `expected`.
     """
     refuse_mask(value, name)
     try:
@@ -75,11 +69,7 @@ def check_finite(array: Array, name: str) -> Array:
 
 
 def check_inputs(X: ArrayLike, name: str = "X", columns: int | None = None, copy: bool = False) -> Array:
-    """Check a set of inputs (N, D), one row per point; `copy` is for a result that keeps them.
-
-    Returns (N, D) ndarray of float64.
-    Raises ValueError not two-dimensional, empty, not finite, or not of `columns` columns.
-    """
+    """Check inputs (N, D), one row per point, finite and of so many `columns`; `copy` is for a result that keeps them."""
     X = as_real(X, name)
     if X.ndim == 1:
         raise ValueError(f"{name} has shape {X.shape}, expected (N, D) with one row per point; for {X.size} points on "
@@ -92,11 +82,7 @@ def check_inputs(X: ArrayLike, name: str = "X", columns: int | None = None, copy
 
 
 def check_targets(y: ArrayLike, size: int, name: str = "y", each: str = "row of X", copy: bool = False) -> Array:
-    """Check targets, one for each of `size` things that `each` names.
-
-    Returns (N,) ndarray of float64.
-    Raises ValueError another shape, or not finite.
-    """
+    """Check finite targets (size,), one for each of the things that `each` names; `copy` is for a result that keeps them."""
     y = as_real(y, name)
     if y.shape != (size,):
         hint = f"; give {name}.ravel()" if y.ndim == 2 and y.size == size else ""
@@ -105,16 +91,7 @@ def check_targets(y: ArrayLike, size: int, name: str = "y", each: str = "row of 
 
 
 def check_alpha(alpha: ArrayLike, size: int | None = None) -> float | Array:
-    """Check the power alpha, or one private power per datum (or per block).
-
-    Parameters
-    ----------
-    alpha : float or (size,) array_like     each in [0, 1]; 0 is VFE, 1 is EP
-    size : int, optional                    how many private powers are allowed; None: only a scalar
-
-    Returns float for a scalar, else (size,) ndarray of float64, a copy.
-    Raises ValueError another shape, not finite, or outside [0, 1].
-    """
+    """Check the power alpha in [0, 1], 0 is VFE and 1 is EP, or (size,) private powers, which are copied; size None: only a scalar."""
     alpha = as_real(alpha, "alpha")
     if alpha.ndim > 0 and alpha.shape != (size,):
         expected = "a scalar" if size is None else f"a scalar or shape ({size},)"
@@ -128,10 +105,7 @@ def check_alpha(alpha: ArrayLike, size: int | None = None) -> float | Array:
 
 
 def check_number(value: ArrayLike, name: str) -> float:
-    """Check one real number; returns it as float.
-
-    ValueError for text, NaN, an infinity, or an array, even of one element.
-    """
+    """Check one real number; an array, even of one element, is an error, as are NaN and infinity."""
     number = as_real(value, name, "one real number")
     if number.ndim:
         raise ValueError(f"{name} has shape {number.shape}, expected one number; give a float")
@@ -139,12 +113,12 @@ def check_number(value: ArrayLike, name: str) -> float:
 
 
 def check_positive(value: ArrayLike, name: str) -> float:
-    """Check a positive number such as a noise variance; returns it as float, or ValueError as `check_all_positive`."""
+    """Check a positive number such as a noise variance."""
     return float(check_all_positive(check_number(value, name), name))
 
 
 def check_all_positive(value: ArrayLike, name: str) -> Array:
-    """Check positive parameters, as many as there are; returns a float64 array, or ValueError if one is not positive."""
+    """Check positive parameters of any shape."""
     value = check_finite(as_real(value, name), name)
     if (value <= 0).any():
         raise ValueError(f"{name} = {value if value.ndim == 0 else value.tolist()} must be positive; a parameter that "
@@ -153,7 +127,7 @@ def check_all_positive(value: ArrayLike, name: str) -> Array:
 
 
 def check_all_not_negative(value: ArrayLike, name: str) -> Array:
-    """Check parameters that may be 0, as many as there are; returns a float64 array, or ValueError if one is below."""
+    """Check parameters of any shape that may be 0 but not negative."""
     value = check_finite(as_real(value, name), name)
     if (value < 0).any():
         raise ValueError(f"{name} = {value if value.ndim == 0 else value.tolist()} must be at least 0")
@@ -161,7 +135,7 @@ def check_all_not_negative(value: ArrayLike, name: str) -> Array:
 
 
 def check_not_negative(value: ArrayLike, name: str, advice: str) -> float:
-    """Check a number that may be 0; returns it as float, or ValueError with the advice if it is below."""
+    """Check a number that may be 0 but not negative; the error ends with the advice."""
     number = check_number(value, name)
     if number < 0:
         raise ValueError(f"{name} = {number} must be at least 0; {advice}")
@@ -169,7 +143,7 @@ def check_not_negative(value: ArrayLike, name: str, advice: str) -> float:
 
 
 def check_jitter(jitter: ArrayLike) -> float:
-    """Check a jitter relative to the kernel's variance; returns it as float, or ValueError outside [0, 1e-2]."""
+    """Check a jitter in [0, 1e-2], relative to the kernel's variance."""
     jitter = check_number(jitter, "jitter")
     if not 0 <= jitter <= MAX_JITTER:
         raise ValueError(f"jitter = {jitter} must be in [0, {MAX_JITTER}], a small part of the kernel's variance; 1e-6 "
@@ -178,7 +152,7 @@ def check_jitter(jitter: ArrayLike) -> float:
 
 
 def check_step(step: ArrayLike) -> float:
-    """Check the length of a damped step; returns it as float, or ValueError outside (0, 1]."""
+    """Check the length of a damped step in (0, 1]."""
     step = check_positive(step, "step")
     if step > 1:
         raise ValueError(f"step = {step} must be in (0, 1]; 1 is undamped, smaller values damp oscillations")
@@ -186,7 +160,7 @@ def check_step(step: ArrayLike) -> float:
 
 
 def check_count(value: ArrayLike, name: str, least: int = 1) -> int:
-    """Check a number of things, such as sweeps; returns it as int, or ValueError for no whole number or one below `least`."""
+    """Check a number of things, such as sweeps: a whole number, at least `least`."""
     number = as_real(value, name, "a whole number")
     if number.ndim or not np.isfinite(number) or number < least or number != np.floor(number):
         raise ValueError(f"{name} = {value!r} must be a whole number, at least {least}")
@@ -194,7 +168,7 @@ def check_count(value: ArrayLike, name: str, least: int = 1) -> int:
 
 
 def check_fraction(value: ArrayLike, name: str) -> float:
-    """Check a number between 0 and 1, both included; returns it as float, or ValueError outside [0, 1]."""
+    """Check a number in [0, 1]."""
     number = check_number(value, name)
     if not 0 <= number <= 1:
         raise ValueError(f"{name} = {number} must be in [0, 1]")
@@ -202,7 +176,7 @@ def check_fraction(value: ArrayLike, name: str) -> float:
 
 
 def check_names(names: Iterable[str], known: tuple[str, ...], name: str = "optimise") -> tuple[str, ...]:
-    """Check a choice among known names; returns it as a tuple, or ValueError for one name alone or names unknown."""
+    """Check a choice among known names and return it as a tuple; one name alone is an error."""
     choices = ", ".join(map(repr, known))
     if isinstance(names, str) or not np.iterable(names):
         example = (names if names in known else known[0],)
@@ -215,7 +189,7 @@ def check_names(names: Iterable[str], known: tuple[str, ...], name: str = "optim
 
 
 def check_order(order: ArrayLike | None, size: int) -> np.ndarray:
-    """Check a permutation of 0 ... size − 1, or None for 0, 1, 2, ...; returns (size,) int, or ValueError for anything else."""
+    """Check a permutation of 0 ... size − 1, or None for 0, 1, 2, ...; returns (size,) int."""
     if order is None:
         return np.arange(size)
     order = as_real(order, "order")
@@ -226,7 +200,7 @@ def check_order(order: ArrayLike | None, size: int) -> np.ndarray:
 
 
 def check_part(part: T, fits: bool, name: str, expected: str, example: str) -> T:
-    """The part of a model itself; ValueError for a class in place of its instance, and for what does not fit."""
+    """Check part of a model and return it; a class in place of its instance is an error, as is what does not fit."""
     if isinstance(part, type):
         raise ValueError(f"{name} is the class {part.__name__}, expected an object made of it; give {part.__name__}(...)")
     if not fits:

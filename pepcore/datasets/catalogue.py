@@ -27,17 +27,7 @@ class Info:
     Attributes
     ----------
     name, folder, task : task is "regression", "binary" or "multiclass"
-    N, D : int
-    classes : tuple of int
-        Rows per class, in the order −1, +1 (binary) or 0 ... C − 1 (multi-class); empty for regression.
     citation, licence, notes : str
-    sha256 : of our file; empty for what scikit-learn bundles
-    content : checksum of the values, see `content_checksum`
-    columns : tuple of str, names of the inputs, empty where they have none
-    text : position of an input that is a word -> its categories in the order of their codes 0, 1, ...
-    train_rows : int or None; the first rows that form the source's own training part
-    train_fraction : float, for the random splits
-    origin : dict, how to rebuild the set from a public address
     """
 
     name: str
@@ -47,15 +37,17 @@ class Info:
     D: int
     citation: str
     licence: str
-    content: str
-    origin: dict
-    sha256: str = ""
+    content: str  #: checksum of the values, see `content_checksum`
+    origin: dict  #: how to rebuild the set from a public address
+    sha256: str = ""  #: of our file; empty for what scikit-learn bundles
     notes: str = ""
+    #: rows per class, in the order −1, +1 (binary) or 0 ... C − 1 (multi-class); empty for regression
     classes: tuple = ()
-    columns: tuple = ()
+    columns: tuple = ()  #: names of the inputs, empty where they have none
+    #: position of an input that is a word -> its categories in the order of their codes 0, 1, ...
     text: dict = field(default_factory=dict)
-    train_rows: int | None = None
-    train_fraction: float = 0.9
+    train_rows: int | None = None  #: the first rows that form the source's own training part
+    train_fraction: float = 0.9  #: for the random splits
 
     @property
     def filename(self) -> str:
@@ -64,23 +56,14 @@ class Info:
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Inputs and targets, and where they are from.
-
-    Attributes
-    ----------
-    name : str
-    X : (N, D) inputs, in the units of the source
-    y : (N,) targets; labels −1, +1 (binary) or 0 ... C − 1 (multi-class) as floats
-    task : "regression", "binary" or "multiclass"
-    info : Info, or None for generated data
-    truth : what a generator knows and real data hide, such as the noise-free function at X under "f"; else empty
-    """
+    """Inputs and targets, and where they are from."""
 
     name: str
-    X: Array
-    y: Array
-    task: str
-    info: Info | None = None
+    X: Array  #: (N, D) inputs, in the units of the source
+    y: Array  #: (N,) targets; labels −1, +1 (binary) or 0 ... C − 1 (multi-class) as floats
+    task: str  #: "regression", "binary" or "multiclass"
+    info: Info | None = None  #: None for generated data
+    #: what a generator knows and real data hide, such as the noise-free function at X under "f"; else empty
     truth: dict = field(default_factory=dict)
 
 

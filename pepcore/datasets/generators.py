@@ -28,8 +28,6 @@ def toy_ard_gp(
 
     Parameters
     ----------
-    seed : int or Generator
-    N, D : int
     noise : float, noise variance; the prior variance is 1
     lengthscales : (D,), optional; by default log-uniform between 1 and 5, in standard deviations of the inputs
 

@@ -24,18 +24,11 @@ KEPT = 2048  # points gamma up to which K_γ is kept, 32 MiB; of more, its produ
 
 @dataclass(frozen=True, eq=False)
 class Bases:
-    """The two bases and what they share.
+    """The two bases and what they share."""
 
-    Attributes
-    ----------
-    basis : Basis of the M points beta, with L Lᵀ = K_β + jitter
-    gamma : (G, D) points that carry only the mean; G may be 0
-    vjp_beta : derivatives through K_β, as `value_and_vjp` of the kernel gives them
-    """
-
-    basis: Basis
-    gamma: Array
-    vjp_beta: Callable
+    basis: Basis  #: of the M points beta, with L Lᵀ = K_β + jitter
+    gamma: Array  #: (G, D) points that carry only the mean; G may be 0
+    vjp_beta: Callable  #: derivatives through K_β, as `value_and_vjp` of the kernel gives them
 
     @classmethod
     def build(cls, kernel: Kernel, beta: Array, gamma: Array, jitter: float = 1e-6) -> Self:
@@ -129,20 +122,12 @@ class Bases:
 
 @dataclass(frozen=True, eq=False)
 class Process:
-    """mean(x) = a(x)ᵀw + k_γ(x)ᵀg and V, see the head of this module.
+    """mean(x) = a(x)ᵀw + k_γ(x)ᵀg and V, see the head of this module."""
 
-    Attributes
-    ----------
-    w : (M,)
-    g : (G,)
-    root : (M, M) triangular, root rootᵀ = V
-    upper : bool, whether root is upper triangular; else it is lower triangular
-    """
-
-    w: Array
-    g: Array
-    root: Array
-    upper: bool = False
+    w: Array  #: (M,)
+    g: Array  #: (G,)
+    root: Array  #: (M, M) triangular, root rootᵀ = V
+    upper: bool = False  #: whether root is upper triangular; else it is lower triangular
 
     def whiten(self, A: Array) -> Array:
         """rootᵀA (M, B) for A (M, B): column by column of squared length aᵀV a, in half the time of V A."""

@@ -185,8 +185,6 @@ def kl_divergence(bases: Bases, process: Process, columns: np.ndarray | None = N
 
     Parameters
     ----------
-    bases : Bases
-    process : Process
     columns : (C,) int, or None
         Columns of K_γ to estimate gᵀK_γg from, drawn uniformly; the estimate has no bias and costs O(G C), not O(G²).
 
@@ -210,7 +208,6 @@ def bound(
 
     Parameters
     ----------
-    bases : Bases
     parameters : Hybrid, OrthogonalWeights, Orthogonal or Decoupled; a tuple of C of them for a likelihood of C latent functions
     weight : float, number of all data over N for an estimate without bias from a mini-batch
     columns : as in `kl_divergence`

@@ -43,11 +43,9 @@ def infer(
 
     Parameters
     ----------
-    kernel : kernel
     beta : (M, D) points of the covariance; for every basis but "decoupled" of the mean as well
     gamma : (G, D) points of the mean alone, or None for none; in the basis "decoupled" all points of the mean
-    X : (N, D)
-    y : (N,)
+    X, y : (N, D) and (N,)
     likelihood : an object as in `pepcore.likelihoods`, or `RobustMax` for labels 0 ... C − 1
     basis : "orthogonal", "orthogonal-weights", "hybrid", "coupled" (without gamma) or "decoupled"
         What is held still where something else moves. The two orthogonal ones have the same natural steps on fixed points;

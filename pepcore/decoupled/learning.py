@@ -43,16 +43,10 @@ class DivergenceError(ArithmeticError):
 
 
 class DecoupledPosterior(NamedTuple):
-    """q(f) of a decoupled basis.
-
-    Attributes
-    ----------
-    bases : Bases
-    process : Process, mean(x) = a(x)ᵀw + k_γ(x)ᵀg and covariance k − aᵀa' + aᵀV a'
-    """
+    """q(f) of a decoupled basis."""
 
     bases: Bases
-    process: Process
+    process: Process  #: mean(x) = a(x)ᵀw + k_γ(x)ᵀg and covariance k − aᵀa' + aᵀV a'
 
     @one_blas_thread
     def predict(self, Xs: ArrayLike) -> tuple[Array, Array]:
@@ -84,11 +78,11 @@ class DecoupledFit(Fit):
     gradient : dict, the fields of `parameters`, the kernel's keys, "beta" (M, D), "gamma" (G, D) and the likelihood's own;
         each with the others held still
     posterior : DecoupledPosterior; `Posteriors` of them for several latent functions
-    parameters : in the parametrisation of the basis, see `decoupled.parametrisations`; a tuple of them for several classes
     history : list of dict, one for each step: "step" and "log_evidence", the bound as estimated before it
     """
 
     bases: Bases
+    #: in the parametrisation of the basis, see `decoupled.parametrisations`; a tuple of them for several classes
     parameters: Any
 
     @property
@@ -206,7 +200,6 @@ def check_end(history: list, value: float, size: int) -> None:
     ----------
     history : list of float, the bound as estimated before each step
     value : float, the bound after the last one
-    size : int
     """
     values = np.array([*history, value])
     far = ~np.isfinite(values) | (values < values[0] - FAR * (abs(values[0]) + size))

@@ -165,10 +165,7 @@ def optimum(bases: Bases, X: Array, y: Array, noise: float) -> Orthogonal:
 
     Parameters
     ----------
-    bases : Bases
-    X : (N, D)
-    y : (N,)
-    noise : float
+    X, y : (N, D) and (N,)
 
     Source: salimbeni2018 appendix E, with the factor 1/noise that its last equation lost; :eq:`og-optimum`, :eq:`og-gain`.
     """

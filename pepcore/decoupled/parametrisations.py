@@ -70,18 +70,12 @@ class _CovarianceOfBeta:
 class Hybrid(_CovarianceOfBeta):
     """mean k_γᵀa_γ + k_βᵀK_β⁻¹m_β; the coupled basis if gamma is empty.
 
-    Attributes
-    ----------
-    a_gamma : (G,)
-    m_beta : (M,), q's mean of f at beta, less what gamma adds there
-    S_root : (M, M) lower triangular, S = S_root S_rootᵀ is the covariance of f at beta
-
     Source: salimbeni2018 eqs (7) and (11); :eq:`og-bases`.
     """
 
-    a_gamma: Array
-    m_beta: Array
-    S_root: Array
+    a_gamma: Array  #: (G,)
+    m_beta: Array  #: (M,), q's mean of f at beta, less what gamma adds there
+    S_root: Array  #: (M, M) lower triangular, S = S_root S_rootᵀ is the covariance of f at beta
 
     @staticmethod
     def _second(bases: Bases, process: Process) -> Array:
@@ -99,18 +93,12 @@ class Hybrid(_CovarianceOfBeta):
 class Orthogonal(_CovarianceOfBeta):
     """mean (k_γ − K_γβK_β⁻¹k_β)ᵀa_γ + k_βᵀK_β⁻¹m_β: gamma adds nothing that beta could model.
 
-    Attributes
-    ----------
-    a_gamma : (G,)
-    m_beta : (M,), q's mean of f at beta
-    S_root : (M, M) lower triangular, S = S_root S_rootᵀ is the covariance of f at beta
-
     Source: salimbeni2018 eq. (12), in function values as its authors' program has it; :eq:`og-rkhs`, :eq:`og-values`.
     """
 
-    a_gamma: Array
-    m_beta: Array
-    S_root: Array
+    a_gamma: Array  #: (G,)
+    m_beta: Array  #: (M,), q's mean of f at beta
+    S_root: Array  #: (M, M) lower triangular, S = S_root S_rootᵀ is the covariance of f at beta
 
     @staticmethod
     def _second(bases: Bases, process: Process) -> Array:
@@ -128,18 +116,12 @@ class Orthogonal(_CovarianceOfBeta):
 class OrthogonalWeights(_CovarianceOfBeta):
     """The orthogonal basis in weights: K_β⁻¹ times q's mean of f at beta in place of the mean. As the paper prints it.
 
-    Attributes
-    ----------
-    a_gamma : (G,)
-    a_beta : (M,), K_β⁻¹ times q's mean of f at beta
-    S_root : (M, M) lower triangular, S = S_root S_rootᵀ is the covariance of f at beta
-
     Source: salimbeni2018 eq. (12); :eq:`og-values`.
     """
 
-    a_gamma: Array
-    a_beta: Array
-    S_root: Array
+    a_gamma: Array  #: (G,)
+    a_beta: Array  #: (M,), K_β⁻¹ times q's mean of f at beta
+    S_root: Array  #: (M, M) lower triangular, S = S_root S_rootᵀ is the covariance of f at beta
 
     @staticmethod
     def _second(bases: Bases, process: Process) -> Array:
@@ -157,16 +139,11 @@ class OrthogonalWeights(_CovarianceOfBeta):
 class Decoupled:
     """Mean k_γᵀa in a basis of its own, here called gamma, and Σ⁻¹ = I + Ψ_β B Ψ_βᵀ.
 
-    Attributes
-    ----------
-    a_gamma : (G,)
-    B_root : (M, M) lower triangular, B = B_root B_rootᵀ
-
     Source: salimbeni2018 eq. (8), where gamma is called alpha; :eq:`og-bases`.
     """
 
-    a_gamma: Array
-    B_root: Array
+    a_gamma: Array  #: (G,)
+    B_root: Array  #: (M, M) lower triangular, B = B_root B_rootᵀ
 
     @classmethod
     def prior(cls, bases: Bases, size: float = 1e-3) -> Self:

@@ -67,9 +67,7 @@ class Kernel:
 
         Parameters
         ----------
-        X : (N, D)
-        X2 : (N2, D)
-        dK : (N, N2)
+        X, X2, dK : (N, D), (N2, D), (N, N2)
 
         Source: :eq:`gp-vjp`.
         """

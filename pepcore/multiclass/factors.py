@@ -29,7 +29,6 @@ class Pairwise:
     Parameters
     ----------
     y : (N,) int, labels in 0 ... C − 1
-    C : int
 
     Source: villacampa2017 eqs (6) to (8), with the sum over k ≠ y_i; :eq:`mc-pieces`.
     """
@@ -82,7 +81,6 @@ class Joint:
     Parameters
     ----------
     y : (N,) int, labels in 0 ... C − 1
-    C : int
     epsilon : float, in [0, 1), the probability of a wrong label
 
     Source: villacampa2017 eqs (1), (3) and (13), whose ε is ours times C/(C − 1); :eq:`mc-robust`, :eq:`mc-two-values`.

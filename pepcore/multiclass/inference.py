@@ -31,13 +31,12 @@ class MulticlassFit(Fit):
     Attributes
     ----------
     likelihood : RobustMax, with the noise (C,) and epsilon
-    approximation : str, "ep", "sep", "gfitc" or "vi"
     sites : Sites, (2, C − 1, N) for "ep" and (C, N) for "gfitc" and "vi"; TiedSites for "sep"
     gradient : "kernels" and "Z" as these were given (one dict or array if shared, else a list of C), "noise"
         (C,). Exact at convergence for all but "sep", see `pepcore.multiclass.sites_tied.gradient_of`.
     """
 
-    approximation: str
+    approximation: str  #: "ep", "sep", "gfitc" or "vi"
 
     @property
     def noise(self) -> Array:

@@ -15,20 +15,12 @@ from pepcore.sites import Sites
 
 @dataclass(frozen=True, eq=False)
 class ClassMaps:
-    """Features of the same inputs for every class.
+    """Features of the same inputs for every class."""
 
-    Attributes
-    ----------
-    kernels : tuple of kernels, 1 (shared) or C
-    Z : tuple of (M, D) arrays, 1 (shared) or C
-    C : int, the number of classes
-    features : tuple of Features, 1 if both kernel and Z are shared, else C
-    """
-
-    kernels: tuple
-    Z: tuple
-    C: int
-    features: tuple
+    kernels: tuple  #: kernels, 1 (shared) or C
+    Z: tuple  #: (M, D) arrays, 1 (shared) or C
+    C: int  #: the number of classes
+    features: tuple  #: Features, 1 if both kernel and Z are shared, else C
 
     @classmethod
     def build(cls, kernels: tuple, Z: tuple, C: int, X: Array, jitter: float, stream: bool = False) -> Self:

@@ -117,11 +117,8 @@ def evaluate(
     Parameters
     ----------
     maps : ClassMaps of the data, or of a batch of them
-    factors : Pairwise or Joint
     noise : (C,)
-    alpha : float
     masks : list over groups of arrays that broadcast to `factors.shape`, 1 for the factors of the group and else 0
-    sites : TiedSites
     weight : float, how many data each one stands for
 
     Source: villacampa2017 section 2.3.1 and eq. (12); :eq:`mc-tied-cavity`, :eq:`mc-sep`.

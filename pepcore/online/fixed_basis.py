@@ -36,10 +36,7 @@ def infer(
 
     Parameters
     ----------
-    kernel : kernel
-    Z : (M, D) basis vectors
-    X : (N, D) inputs
-    y : (N,) targets, for Probit labels -1 and +1
+    Z, X, y : (M, D) basis vectors, (N, D) inputs, (N,) targets, for Probit labels -1 and +1
     likelihood : an object as in `pepcore.likelihoods`, log-concave
     rho : float, in [0, 1]; part of the residual variance h that belongs to the process when a site is computed
     step, tolerance, max_sweeps, jitter, callback : as in `power_ep.infer`
@@ -106,10 +103,7 @@ def nystrom(
 
     Parameters
     ----------
-    kernel : kernel
-    Z : (M, D) basis vectors
-    X : (N, D) inputs
-    y : (N,) targets
+    Z, X, y : (M, D) basis vectors, (N, D) inputs, (N,) targets
     Xs : (S, D) where to predict
     noise : noise variance, > 0
     jitter : float, as in `power_ep.regression`

@@ -48,7 +48,6 @@ class Learner:
     Parameters
     ----------
     process : Process, which is changed
-    likelihood : the likelihood
     budget, novelty, rho : as in `online.infer`
     sites : DirectedSites to remember, for EP; None forgets each datum
     """

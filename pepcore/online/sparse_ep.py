@@ -28,15 +28,13 @@ class OnlineFit(Fit):
 
     Attributes
     ----------
-    state : State, from which `update` may go on with further data
     basis : (M,) numbers of the data that are basis vectors; −1 for pseudo-inputs that were given as Z
-    projection : (N, M), P: the site of datum n is a function of P[n] @ f(Z)
     history : list of dict, one for each sweep: "log_evidence", "change", "included" and "removed" (basis vectors),
         "log_predictive" (Σ log p(y_n | cavity) in nats) and the "posterior" then
     """
 
-    state: State
-    projection: Array
+    state: State  #: from which `update` may go on with further data
+    projection: Array  #: (N, M), P: the site of datum n is a function of P[n] @ f(Z)
 
     @property
     def basis(self) -> np.ndarray:
@@ -54,9 +52,7 @@ def infer(
 
     Parameters
     ----------
-    kernel : kernel
-    X : (N, D) inputs
-    y : (N,) targets, for Probit labels -1 and +1
+    X, y : (N, D) inputs, (N,) targets, for Probit labels -1 and +1
     likelihood : an object as in `pepcore.likelihoods`, log-concave
     budget, novelty : as in `start`
     max_sweeps : 1 is online learning, more is sparse EP

@@ -23,18 +23,15 @@ class State(Result):
     Attributes
     ----------
     kernel, likelihood, budget, novelty : as given to `start`
-    process : Process, the numbers themselves; not to be changed
-    seen : int, data so far
-    log_predictive : float, Σ log p(y_n | the data before n) in nats: how well each datum was foretold
     """
 
     kernel: Kernel
     likelihood: Likelihood
     budget: int | None
     novelty: float
-    process: Process
-    seen: int = 0
-    log_predictive: float = 0.0
+    process: Process  #: the numbers themselves; not to be changed
+    seen: int = 0  #: data so far
+    log_predictive: float = 0.0  #: Σ log p(y_n | the data before n) in nats: how well each datum was foretold
 
     @property
     def basis(self) -> np.ndarray:
@@ -100,7 +97,6 @@ def start(kernel: Kernel, likelihood: Likelihood, *, budget: int | None = None, 
 
     Parameters
     ----------
-    kernel : kernel
     likelihood : an object as in `pepcore.likelihoods`, log-concave
     budget : most basis vectors that are kept, M_BV; without it all novel data are
     novelty : ε_tol: a datum becomes a basis vector if the prior variance that the others leave it, γ, is more than this
@@ -127,8 +123,7 @@ def update(state: State, X: ArrayLike, y: ArrayLike) -> State:
     Parameters
     ----------
     state : State, which stays as it is
-    X : (B, D) inputs
-    y : (B,) targets, for Probit labels -1 and +1
+    X, y : (B, D) inputs, (B,) targets, for Probit labels -1 and +1
 
     Returns
     -------

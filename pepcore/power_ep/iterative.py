@@ -38,10 +38,7 @@ def infer(
 
     Parameters
     ----------
-    kernel : kernel
-    Z : (M, D) pseudo-inputs
-    X : (N, D) inputs
-    y : (N,) targets, for Probit labels -1 and +1
+    Z, X, y : (M, D) pseudo-inputs, (N, D) inputs, (N,) targets, for Probit labels -1 and +1
     likelihood : an object as in `pepcore.likelihoods`, for example Probit()
     alpha : float, or (N,) for a private power per datum
     schedule : "parallel", "alternating" or "sequential"
@@ -52,7 +49,6 @@ def infer(
     step : longest damped step, in (0, 1]; it is halved where that is needed, see `pepcore.sweeps`
     tolerance : converged when no site moves by more, max over data of |τ* − τ| s and |ν* − ν| √s, s the variance of
         aᵀv, and the evidence has moved by no more in the last sweep (relative to its size, if that is above 1)
-    max_sweeps : int
     jitter : added to the diagonal of K_uu, relative to the kernel's variance; tenfold after a failed factorisation
     stream : recompute the features in each sweep in place of storing them: memory O(M² + N), beside a copy of X, in
         place of O(NM)

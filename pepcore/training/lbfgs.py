@@ -44,8 +44,7 @@ def fit(
     Parameters
     ----------
     kernel : kernel, or None for a squared exponential with one lengthscale per input that starts at the data's scales
-    X : (N, D)
-    y : (N,)
+    X, y : (N, D) and (N,)
     M : number of pseudo-inputs, unless `Z` is an array
     alpha : float or array, handed to `infer`
     noise : float, or None to start at a tenth of the variance of y

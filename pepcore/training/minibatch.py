@@ -54,8 +54,7 @@ def fit_minibatch(
     Parameters
     ----------
     kernel : kernel, or None for a squared exponential with one lengthscale per input that starts at the data's scales
-    X : (N, D)
-    y : (N,)
+    X, y : (N, D) and (N,)
     likelihood : an object as in `pepcore.likelihoods`
     M : int, number of pseudo-inputs, unless `Z` is an array
     alpha : float, in [0, 1]
