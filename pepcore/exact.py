@@ -63,7 +63,7 @@ def regression(kernel: Kernel, X: ArrayLike, y: ArrayLike, *, noise: float = 0.1
 
 
 def _regression_gradient(kernel: Kernel, X: Array, L: Array, white: Array) -> dict:
-    """dF/dK = ½(γγᵀ − (K + noise I)⁻¹), pulled back; the noise stands on the diagonal."""
+    """dF/dK = ½(γγᵀ − (K + noise I)⁻¹), pulled back; the derivative in the noise is its trace."""
     gamma = solve_lower(L, white, transposed=True)
     dK = 0.5 * (np.outer(gamma, gamma) - cholesky_inverse(L))
     gradient, _ = kernel.vjp(X, X, dK)
@@ -160,7 +160,7 @@ def _evaluate(K: Array, y: Array, likelihood: Likelihood, alpha: float | Array, 
 
 
 def _marginals(K: Array, sites: Sites, root: Array, L: Array) -> tuple[Array, Array, Array, Array, Array]:
-    """γ = ν − τμ, μ = Kγ, s = diag Σ, 1 − τs, and half = L⁻¹ √τ K, each by the form that does not cancel at its site's τ."""
+    """γ = ν − τμ, μ = Kγ, s = diag Σ, 1 − τs and half = L⁻¹ √τ K; each site gets the form that does not cancel at its τ."""
     sharp = sites.tau * np.diag(K) > 1
     half = solve_lower(L, np.array(root[:, None] * K, order="F"))
     half_inverse = inverse_lower(L)
@@ -175,7 +175,7 @@ def _marginals(K: Array, sites: Sites, root: Array, L: Array) -> tuple[Array, Ar
 
 
 def _sequential(K: Array, y: Array, likelihood: Likelihood, alpha: float | Array, state: _State, step: float) -> Sites:
-    """One site after the other moves, each from the posterior that the one before left (rank-one changes of Σ).
+    """Move one site after the other, each from the posterior that the last one left (rank-one changes of Σ).
 
     Source: rasmussen2006 algorithm 3.5; :eq:`ep-posterior`.
     """
@@ -199,7 +199,7 @@ def _sequential(K: Array, y: Array, likelihood: Likelihood, alpha: float | Array
 def _fixed_point_gradient(
     kernel: Kernel, X: Array, y: Array, likelihood: Likelihood, alpha: float | Array, state: _State
 ) -> dict:
-    """dF/dK = ½(γγᵀ − β) with β = (K + τ⁻¹)⁻¹ and γ = K⁻¹μ; what the sites do cancels at the fixed point.
+    """dF/dK = ½(γγᵀ − β) with β = (K + τ⁻¹)⁻¹ and γ = K⁻¹μ; the derivatives through the sites cancel at the fixed point.
 
     For the likelihood's own parameters dF/dθ = Σ ∂l_α/∂θ.
 
@@ -213,7 +213,7 @@ def _fixed_point_gradient(
 
 
 def _posterior(kernel: Kernel, X: Array, sites: Sites, jitter: float) -> Posterior:
-    """The posterior that these sites make, on the basis with Z = X; source: :eq:`gp-posterior`.
+    """Posterior of these sites on the basis Z = X; source: :eq:`gp-posterior`.
 
     With L Lᵀ = K + δI the jitter δ is part of the noise: K + 1/τ = L Lᵀ + (1/τ − δ). The features of X are the columns
     of Lᵀ, each site has the noise 1/τ − δ, and prediction has no trace of δ.

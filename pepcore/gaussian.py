@@ -14,22 +14,12 @@ class NotPositiveDefiniteError(LinAlgError):
 
 
 def safe_cholesky(K: Array, scale: float = 1.0, jitter: float = 0.0, name: str = "matrix") -> tuple[Array, float]:
-    """Lower Cholesky factor of ``K + jitter * scale * I``, with ten times the jitter after each failure.
+    """Lower Cholesky factor of ``K + jitter * scale * I``, and the jitter that was needed: ten times as much after each failure.
 
-    Parameters
-    ----------
-    K : (M, M) symmetric array; it is not changed
-    scale : what the jitter is relative to, for a kernel matrix the kernel's variance
-    jitter : first value tried. After a failure it grows tenfold (from 1e-10 if it was 0) up to 1e-2.
-    name : what to call the matrix in the error
+    K (M, M) is not changed. The jitter is relative to `scale`, for a kernel matrix the kernel's variance; one of 0 grows to
+    1e-10 first, none beyond 1e-2. The factor L (M, M) is in Fortran order, so that BLAS uses it without a copy.
 
-    Returns
-    -------
-    L : (M, M) lower triangular, in Fortran order so that BLAS uses it without a copy
-    jitter : float, the value that was needed
-
-    Raises NotPositiveDefiniteError if the factorisation fails at a jitter of 1e-2; the message names the matrix, its
-    size and condition.
+    Raises NotPositiveDefiniteError if a jitter of 1e-2 does not help; it says the matrix's `name`, size and condition.
     """
     if not np.all(np.isfinite(K)):
         raise NotPositiveDefiniteError(f"{name} ({K.shape[0]} x {K.shape[1]}) holds NaN or infinity, so it has no "
@@ -65,7 +55,7 @@ def inverse_lower(L: Array) -> Array:
 
 
 def gram_lower(T: Array) -> Array:
-    """Tᵀ T (M, M) for lower-triangular T (M, M), in a third of the time of the product, which knows no zeros."""
+    """Tᵀ T (M, M) for lower-triangular T (M, M), in a third of the time of a product that ignores the zeros."""
     return symmetric(lapack.dlauum(T, lower=1)[0])
 
 
@@ -110,7 +100,7 @@ def log1p_ratio(x: ArrayLike) -> Array:
 
 
 def log_ratio(kept: Array, removed: Array) -> Array:
-    """−log(kept)/removed for arrays kept > 0 and removed with the sum 1, neither of which the other tells when it is small."""
+    """−log(kept)/removed for arrays with kept + removed = 1, computed from the smaller one so that no digits are lost."""
     most = removed > 0.5
     by_kept = -np.log(kept) / np.where(most, removed, 1.0)
     return np.where(most, by_kept, log1p_ratio(-np.where(most, 0.0, removed)))

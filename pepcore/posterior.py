@@ -1,4 +1,4 @@
-"""The posterior that every method of this package returns, in whatever clothes its paper dresses it."""
+"""The posterior that every method of this package returns, in the notation of any of the four papers."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -144,7 +144,7 @@ def _beside_each_other(moments: list) -> tuple[Array, Array]:
 
 
 def _as_generator(rng: Any) -> Any:
-    """`rng` itself if it draws already, as a Generator or a RandomState does, else the Generator that it is a seed of."""
+    """Return `rng` if it can draw already, as a Generator or a RandomState does, else the Generator that it seeds."""
     try:
         return rng if hasattr(rng, "standard_normal") else np.random.default_rng(rng)
     except (TypeError, ValueError) as reason:

@@ -1,4 +1,4 @@
-"""What every method returns: one protocol, whatever the likelihood and the approximation.
+"""The protocol of results: what every method returns, whatever the likelihood and the approximation.
 
 `log_evidence`, `gradient`, `posterior`, `likelihood`, `converged`, `message`, `history`, `predict_f`, `predict_y` and
 `log_density` mean the same for regression, for any likelihood, exact, online, on a fixed basis, for many classes, for
@@ -162,10 +162,10 @@ class Model(Result):
 
     @property
     def Z(self) -> Any:
-        """Pseudo-inputs (M, D); None for a method without, a list of C arrays where classes have their own."""
+        """Pseudo-inputs (M, D); None for a method without them, a list of C arrays where each class has its own."""
         return self.parameters.get("Z")
 
     @property
     def noise(self) -> Any:
-        """Noise variance, or (C,) of the classes; None for a likelihood without."""
+        """Noise variance, or (C,) of the classes; None for a likelihood without noise."""
         return self.parameters.get("noise")

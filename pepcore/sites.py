@@ -32,7 +32,7 @@ class Sites:
 
     @classmethod
     def flat(cls, size: int) -> Self:
-        """`size` sites that say nothing yet: τ = ν = 0, so that the posterior is the prior."""
+        """`size` sites that carry no information: τ = ν = 0, so that the posterior is the prior."""
         return cls(np.zeros(size), np.zeros(size))
 
     def toward(self, target: "Sites", step: float) -> "Sites":
@@ -106,15 +106,8 @@ def rank_one_update(
 ) -> None:
     """Multiply the factor exp(ν aᵀv − ½ τ (aᵀv)²) into N(mean, covariance), in place; with −τ and −ν it is divided out.
 
-    One O(M²) step by the Sherman-Morrison identity, in place of an O(M³) inversion.
-
-    Parameters
-    ----------
-    mean : (M,), written over
-    covariance : (M, M) V, in Fortran order, written over
-    Va : (M,)
-    along, spread : float, aᵀmean and aᵀVa
-    tau, nu : float
+    One O(M²) step by the Sherman-Morrison identity, in place of an O(M³) inversion. It writes over mean (M,) and covariance
+    (M, M), which is in Fortran order; Va is covariance @ a, `along` aᵀmean and `spread` aᵀVa.
 
     Raises ImproperCavityError if the result would not be a proper Gaussian, that is 1 + τ aᵀVa <= 0.
     Source: :eq:`ep-posterior`.
@@ -128,7 +121,7 @@ def rank_one_update(
 
 
 def site_energy(mean: Array, variance: Array, sites: Sites, alpha: float | Array) -> Array:
-    """What removing the site costs: (G(cavity) − G(posterior))/alpha, with its limit at alpha = 0.
+    """What each site adds to the log evidence: (G(cavity) − G(posterior))/alpha, with its limit at alpha = 0.
 
     log evidence = G(posterior) − G(prior) + Σ_n (l_alpha,n + site_energy_n), G the log-normaliser of a Gaussian.
     It is (−½ log c + q)/α with q = ½(−2αμν + α²ν²s + ατ(μ − ανs)²/c).
@@ -151,7 +144,7 @@ def site_energy(mean: Array, variance: Array, sites: Sites, alpha: float | Array
 
 
 def check_sites(sites: Any, shape: tuple[int, ...], name: str = "sites") -> Sites:
-    """Check Sites to start from; returns a copy, or ValueError for another kind or shape, or values that are not finite."""
+    """Check Sites to start from and return a copy; ValueError for another kind or shape, or values that are not finite."""
     expected = f"{name} must be Sites of shape {shape}, the last axis one for each row of X, as a fit of this kind holds them"
     if not isinstance(sites, Sites):
         raise ValueError(f"{expected}; got {type(sites).__name__}")

@@ -1,4 +1,4 @@
-"""Repeat the one update until nothing moves, with a step that looks after itself."""
+"""Repeat the one update until nothing moves, with a step that adapts itself."""
 
 import sys
 import warnings
@@ -24,7 +24,7 @@ ASTRAY = 4.0  # mixing does not bring the sites closer in every sweep; so many t
 
 
 def damped_step(change: float, before: float, turned: bool, step: float, largest: float) -> float:
-    """The step for the next sweep, by the change that is left, that before the last sweep, and whether the sites turned."""
+    """The next step, from the change that is left, the change before the last sweep, and whether the sites turned round."""
     if change > before:
         return max(0.5 * step, min(step, PATIENT_STEP))
     if turned and change > TURNING * before:
@@ -47,25 +47,19 @@ def run_sweeps(
 
     Parameters
     ----------
-    evaluate : callable, from Sites to a state, which has `sites`, `target`, `move` (see `pepcore.sites.move`) and `log_evidence`
-        Raises ImproperCavityError where the sites leave no proper cavity, NotPositiveDefiniteError where no posterior.
+    evaluate : callable, from Sites to a state with `sites`, `target`, `move` (see `pepcore.sites.move`) and `log_evidence`;
+        raises ImproperCavityError where the sites leave no proper cavity, NotPositiveDefiniteError where no posterior
     propose : callable (state, step) -> what `evaluate` takes, one sweep; for example `parallel`
     start : Sites, or whatever else `evaluate` takes and `propose` returns
-    step : float in (0, 1], the longest step
-    tolerance : float
-        For the largest element of `move`, and for the change of the evidence by the last sweep, relative if that is large.
-    max_sweeps : int, 0 for the state at the start
-    callback : callable (record) or None, called with each record as it enters the history
-    next_step : callable, as `damped_step`
+    step : the longest step, in (0, 1]
+    tolerance : for the largest element of `move`, and for the last change of the evidence, relative if that is large
+    max_sweeps : 0 for the state at the start
+    callback : called with each record as it enters the history
+    next_step : as `damped_step`
 
-    Returns
-    -------
-    state, the last one
-    ending : dict with what `Fit` says of the iteration: "converged", "message", "sweeps" and "history", a list of dict,
-        before the first sweep and after each: "log_evidence", "change", "step". If it has not converged a RuntimeWarning says so
-
-    Raises ValueError for a step outside (0, 1], a tolerance that is not positive, or a number of sweeps that is not
-    whole or below 0.
+    Returns the last state, and a dict of what `Fit` says of the iteration: "converged", "message", "sweeps" and "history",
+    a dict for the start and for each sweep: "log_evidence", "change", "step". Not converged, it issues a RuntimeWarning.
+    Raises ValueError for a step outside (0, 1], a tolerance that is not positive, a number of sweeps not whole or below 0.
     """
     step, tolerance = check_step(step), check_positive(tolerance, "tolerance")
     max_sweeps = check_count(max_sweeps, "max_sweeps", least=0)
@@ -87,14 +81,14 @@ def run_sweeps(
 
 
 def warn_unconverged(message: str) -> None:
-    """A RuntimeWarning at the line that entered the package, whatever decorators and optimisers lie between."""
+    """Issue a RuntimeWarning at the line that called the package, however many decorators and optimisers lie between."""
     names = [frame.f_globals.get("__name__", "") for frame, _ in walk_stack(sys._getframe())]
     entered = max(level for level, name in enumerate(names, start=1) if name.partition(".")[0] == "pepcore")
     warnings.warn(message, RuntimeWarning, stacklevel=entered + 1)
 
 
 def _steady(history: list, tolerance: float) -> bool:
-    """Whether the last sweep left the evidence where it was, or the sites do not move any more."""
+    """Whether the last sweep left the evidence as it was, or the sites have come to rest."""
     if history[-1]["change"] <= STILL:
         return True
     now, before = history[-1]["log_evidence"], history[-2]["log_evidence"] if len(history) > 1 else np.inf
@@ -102,14 +96,14 @@ def _steady(history: list, tolerance: float) -> bool:
 
 
 def parallel(state: Any, step: float) -> Sites:
-    """All sites move, each from the same posterior."""
+    """Move all sites, each from the same posterior."""
     return state.sites.toward(state.target, step)
 
 
 def _advance(
     state: Any, change: float, propose: Callable, evaluate: Callable, step: float, largest: float, next_step: Callable
 ) -> tuple[Any, float]:
-    """The state after one sweep and the step for the next; a sweep that leads nowhere is retried at half step."""
+    """The state after one sweep, and the next step; a sweep that fails is tried again at half the step."""
     new, step = halving(lambda step: unless_astray(evaluate(propose(state, step)), state), step)
     if new is None:
         return state, step
@@ -118,13 +112,10 @@ def _advance(
 
 
 def halving(attempt: Callable, step: float, smallest: float = SMALLEST_STEP) -> tuple[Any, float]:
-    """What `attempt` makes of the first of step, step/2, step/4, ... that leads somewhere, and that step.
+    """Try step, step/2, step/4, ... until `attempt` succeeds; return what it made, and that step.
 
-    Parameters
-    ----------
-    attempt : where a step leads nowhere it returns None, or raises ImproperCavityError, or NotPositiveDefiniteError, as
-        for I + A diag(τ) Aᵀ with a τ beyond all bounds
-    step, smallest : float, the first step to try, and below which to give up, with None in place of a result
+    `attempt(step)` fails by returning None, or by raising ImproperCavityError, or NotPositiveDefiniteError, as for
+    I + A diag(τ) Aᵀ with a huge τ. Below `smallest` the search gives up, with None in place of a result.
     """
     while step >= smallest:
         try:
@@ -138,7 +129,7 @@ def halving(attempt: Callable, step: float, smallest: float = SMALLEST_STEP) -> 
 
 
 def unless_astray(new: Any, old: Any) -> Any:
-    """The state `new`; None if its sites want to move so much further than those of `old` that they would not come back."""
+    """Return the state `new`, or None if its sites want to move so much further than those of `old` that they are lost."""
     return new if _change(new) <= RUNAWAY * max(1.0, _change(old)) else None
 
 
@@ -147,7 +138,7 @@ def _change(state: Any) -> float:
 
 
 def infer_from(infer: Callable, sites: Any) -> Any:
-    """infer(sites), or infer(None), from flat ones, where these leave no proper cavity."""
+    """Call infer(sites), or infer(None), which starts from flat sites, if these leave no proper cavity."""
     try:
         return infer(sites)
     except ImproperCavityError:
@@ -155,7 +146,7 @@ def infer_from(infer: Callable, sites: Any) -> Any:
 
 
 class Mixing:
-    """Anderson mixing: a `propose` for `run_sweeps` that goes on from the best combination of the last sweeps of one run.
+    """Anderson mixing: a `propose` for `run_sweeps` that continues from the best combination of the last sweeps.
 
     The posterior of many classes factorises over them, but the likelihood does not change if all f_c rise together, so that
     parallel sweeps creep along that direction: hundreds are needed where few pseudo-points carry many data. Mixing takes 5 to
@@ -188,7 +179,7 @@ class Mixing:
         return combine(self.points, [*weights, 1 - weights.sum()])
 
     def next_step(self, change: float, before: float, turned: bool, step: float, largest: float) -> float:
-        """As `damped_step`; while sweeps are mixed, a turn or a small rise does not call for a shorter step."""
+        """As `damped_step`, except that near the solution a turn or a small rise does not shorten the step."""
         if change > NEAR:
             return damped_step(change, before, turned, step, largest)
         if change > ASTRAY * before:

@@ -91,7 +91,7 @@ def check_targets(y: ArrayLike, size: int, name: str = "y", each: str = "row of 
 
 
 def check_alpha(alpha: ArrayLike, size: int | None = None) -> float | Array:
-    """Check the power alpha in [0, 1], 0 is VFE and 1 is EP, or (size,) private powers, which are copied; size None: only a scalar."""
+    """Check alpha, 0 (VFE) to 1 (EP): one power or, unless size is None, (size,) private ones, which are copied."""
     alpha = as_real(alpha, "alpha")
     if alpha.ndim > 0 and alpha.shape != (size,):
         expected = "a scalar" if size is None else f"a scalar or shape ({size},)"

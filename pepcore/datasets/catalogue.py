@@ -17,7 +17,7 @@ from pepcore.gaussian import Array
 
 
 class DataError(ValueError):
-    """The values are not those of the data set they are said to be."""
+    """The values are not those of the named data set."""
 
 
 @dataclass(frozen=True)

@@ -96,7 +96,7 @@ def banana(seed: int | np.random.Generator = 0, N: int = 400, steepness: float =
 
 
 def factors(seed: int | np.random.Generator = 0, N: int = 5, scale: float = 0.3) -> Dataset:
-    """Thresholds for one number: θ ~ N(0, 1) and factors Φ(yₙ (θ − xₙ)/scale), a product in one dimension to project.
+    """Thresholds for one number: θ ~ N(0, 1) and factors Φ(yₙ (θ − xₙ)/scale), a one-dimensional product to approximate.
 
     Returns a Dataset with X (N, 1) the thresholds, y (N,) in {−1, +1} on which side θ was seen, and truth theta, scale.
     Source: for villacampa2017 figure 2.
@@ -113,7 +113,7 @@ def stream(
     rows: int = 5_000_000, block: int = 10_000, D: int = 8, noise: float = 0.1, lengthscale: float = 2.0,
     features: int = 128,
 ) -> Iterator[Dataset]:
-    """Regression data too many to hold: an iterator of blocks of one and the same random function.
+    """Regression data too large for memory: an iterator of blocks drawn from one random function.
 
     The function is a sum of `features` random cosines, close to a draw of a GP with a squared exponential kernel of
     variance one; inputs are standard normal. A block depends on the seed, on its number and on its size alone.

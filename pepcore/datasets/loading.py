@@ -14,11 +14,11 @@ from pepcore.validation import as_real, check_finite
 
 
 class DataNotFoundError(FileNotFoundError):
-    """A data set is neither on disk nor to be had from its public origin."""
+    """A data set is not on disk and could not be fetched from its public origin."""
 
 
 def load(name: str, data_home: str | Path | None = None) -> Dataset:
-    """A data set of the registry, verified.
+    """Load a data set of the registry and verify it.
 
     Looks for `<folder>/<name>.csv.gz`, then `<name>.csv.gz`, in `data_home` and in the user's cache; what is in neither
     is rebuilt from its public origin. `registry[name].folder` is the folder. What scikit-learn bundles needs no file.

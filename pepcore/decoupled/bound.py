@@ -28,7 +28,7 @@ class DataTerm(NamedTuple):
 
 
 class Bound(NamedTuple):
-    """The ELBO, its derivatives, and what the natural gradients need besides; tuples for several latent functions."""
+    """The ELBO, its derivatives, and what the natural gradients need; tuples for several latent functions."""
 
     value: float
     gradient: dict  # over the parametrisation's fields; also kernel, "gamma", "beta", likelihood if asked for
@@ -246,7 +246,7 @@ def bound(
 
 
 class _HyperTotal:
-    """What the data terms say through K(points, x), and through L, K_βγ and K_γ the rest, summed over latent functions."""
+    """Derivatives in the kernel and the points: the data terms through K(points, x), the rest through L, K_βγ and K_γ."""
 
     def __init__(self, bases: Bases, columns: np.ndarray | None, shared: dict) -> None:
         self.bases, self.columns, self.gradient = bases, columns, dict(shared)

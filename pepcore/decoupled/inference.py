@@ -1,4 +1,4 @@
-"""The iteration: natural gradients for q, Adam for the rest."""
+"""Variational inference with decoupled bases: natural gradients for q, Adam for the rest."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -96,7 +96,7 @@ def infer(
     learner = Learner(bases, parameters, X, targets, likelihood, natural, gamma_rule, optimise, rate, jitter)
     every = _steps(len(X), len(gamma), batch, columns, np.random.default_rng(seed))
     lengths = (step if isinstance(likelihood, Gaussian) else min(step, ramp(number, step)) for number in range(steps))
-    # a step too long is told, not taken back
+    # a step that is too long is reported, not taken back
     return run(learner, zip(lengths, every), f"{steps} steps", callback, mended=())
 
 

@@ -109,7 +109,7 @@ class Learner(loop.Learner):
         super().__init__(values, Coordinates((*learnt, "q") if fields else tuple(learnt), spread_of(X)), rate)
 
     def step(self, item: tuple) -> dict:
-        """One step; the bound before it, as estimated, is what its record says."""
+        """Take one step; its record says the bound before it, as estimated."""
         length, (rows, columns) = item
         now = self._bound(rows, columns)
         gradients = [now.gradient]
@@ -163,7 +163,7 @@ class Learner(loop.Learner):
         return self.parameters if self.several else (self.parameters,)
 
     def _bound(self, rows: Any, columns: np.ndarray | None) -> Bound:
-        """The bound as rows and columns estimate it; DivergenceError if it is no number."""
+        """The bound as rows and columns estimate it; DivergenceError if it is not finite."""
         X, y = self.X, self.y
         stored: Any = self.stored
         if rows is not None:
@@ -195,11 +195,7 @@ def check_end(history: list, value: float, size: int) -> None:
     """Raise DivergenceError if the bound of all `size` data is not finite in the end, or lies `FAR` below the first.
 
     Only in the end: on the way the bound may fall as far and return, since a step of Adam does not grow with the gradient.
-
-    Parameters
-    ----------
-    history : list of float, the bound as estimated before each step
-    value : float, the bound after the last one
+    `history` lists the bound as estimated before each step, `value` is the bound after the last one.
     """
     values = np.array([*history, value])
     far = ~np.isfinite(values) | (values < values[0] - FAR * (abs(values[0]) + size))

@@ -94,7 +94,7 @@ def _no_q(name: str, size: int) -> str:
 
 
 def _strict_cholesky(P: Array, message: str) -> Array:
-    """Lower Cholesky factor without any jitter: it would hide a step that was too long."""
+    """Lower Cholesky factor without jitter, which would hide a step that was too long."""
     C, failed = lapack.dpotrf(P, lower=1, clean=1)
     if failed or not np.all(np.isfinite(C)):
         raise NotPositiveDefiniteError(message)

@@ -31,7 +31,7 @@ class PulledBack(NamedTuple):
 
 
 class _CovarianceOfBeta:
-    """What the parametrisations share that hold the covariance of f at beta.
+    """Shared by the parametrisations that hold the covariance of f at beta.
 
     Each gives its second field for a process (`_second`), w from its fields (`_w`), and the derivatives back through that
     (`_mean_pull_back`): in the fields, the two vectors whose outer product is −Lᵀ dF/dL, and u of dF/dA_γ = u gᵀ.

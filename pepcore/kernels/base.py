@@ -1,4 +1,4 @@
-"""What all kernels share, and the checks at the public door. A kernel needs no common ancestor: what can do its work is one."""
+"""The base class of kernels, and checks at the public door. A kernel need not derive from it: the methods are what counts."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Kernel:
         raise NotImplementedError
 
     def _key(self) -> tuple:
-        """What tells kernels of one kind apart."""
+        """What distinguishes kernels of one kind."""
         return tuple((name, np.shape(value), np.asarray(value).tobytes()) for name, value in self.parameters.items())
 
     def __eq__(self, other: object) -> bool:
@@ -105,7 +105,7 @@ def shared(derivative: Array, parameter: Any) -> float | Array:
 
 
 def check_kernel(kernel: Kernel, name: str = "kernel") -> Kernel:
-    """The kernel itself; ValueError for what cannot be called or has no `diagonal`, and for a class in place of its instance.
+    """Return the kernel; ValueError for what cannot be called or has no `diagonal`, and for a class in place of its instance.
 
     Only gradients need its `value_and_vjp`.
     """
@@ -115,14 +115,9 @@ def check_kernel(kernel: Kernel, name: str = "kernel") -> Kernel:
 
 
 def check_points(X: ArrayLike, X2: ArrayLike | None = None) -> tuple[Array, Array]:
-    """X and X2 of a kernel that is called directly, as float64; X2 = X if left out.
+    """X (N, D) and X2 (N2, D), which is X if None, as float64; ValueError for what is not numbers, or not finite.
 
-    Parameters
-    ----------
-    X : (N, D) array_like
-    X2 : (N2, D) array_like, or None
-
-    Raises ValueError for what is not a number, or not finite; the kernel itself looks at the shapes.
+    The kernel itself looks at the shapes.
     """
     points = check_finite(as_real(X, "X"), "X")
     return points, points if X2 is None or X2 is X else check_finite(as_real(X2, "X2"), "X2")

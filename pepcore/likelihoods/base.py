@@ -1,4 +1,4 @@
-"""What inference asks of a likelihood; whatever has `log_moment` is one."""
+"""The interface of a likelihood; any object with `log_moment` will do."""
 
 from dataclasses import replace
 from typing import Any, Protocol
@@ -88,6 +88,6 @@ class Likelihood(Protocol):
 
 
 def check_likelihood(likelihood: Likelihood) -> Any:
-    """The likelihood itself; ValueError for anything without `log_moment`, and for a class in place of its instance."""
+    """Return the likelihood; ValueError for anything without `log_moment`, and for a class in place of its instance."""
     expected = "a likelihood, an object with the method log_moment"
     return check_part(likelihood, hasattr(likelihood, "log_moment"), "likelihood", expected, "Probit() or Gaussian(0.1)")

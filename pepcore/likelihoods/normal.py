@@ -36,15 +36,9 @@ COEFFICIENTS = np.array([(0.0, *NUMERATOR)[::-1], DENOMINATOR[::-1]])
 
 
 def log_ndtr_derivatives(z: ArrayLike) -> tuple[Array, Array, Array]:
-    """log Φ(z), its slope φ/Φ and minus its second derivative (φ/Φ)(φ/Φ + z), accurate in both tails.
+    """log Φ(z) <= 0, its slope φ/Φ > 0 and minus its second derivative, in (0, 1), for z of any shape; accurate in both tails.
 
     Everything follows from Mills' ratio Φ(−x)/φ(x) of x = |z|, which neither underflows nor cancels.
-
-    Parameters
-    ----------
-    z : array of any shape
-
-    Returns log_p <= 0, hazard > 0, bend in (0, 1), each shaped as z.
     """
     shape, z = np.shape(z), np.atleast_1d(np.asarray(z, dtype=float))
     negative, ratio = z < 0, _mills_ratio(np.abs(z))

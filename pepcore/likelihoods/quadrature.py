@@ -99,13 +99,13 @@ class _Nodes(NamedTuple):
 
 
 def _broadcast(*arrays: ArrayLike) -> tuple[Any, tuple[int, ...]]:
-    """All arrays as vectors of float of one length, and the shape that the result should have."""
+    """All arrays as vectors of float of one length, and the shape of the result."""
     together = [np.asarray(a, dtype=float) for a in np.broadcast_arrays(*arrays)]
     return [a.ravel() for a in together], together[0].shape
 
 
 def _distinct(data: Any) -> tuple[Any, Any]:
-    """The data without repetitions, and for each of the given data its place among them.
+    """Drop repeated data; return the distinct ones, and for each given datum its place among them.
 
     Under a stationary prior, where inference starts, only y tells the data apart, and labels and counts have few values.
     """

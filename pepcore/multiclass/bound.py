@@ -1,4 +1,4 @@
-"""The variational bound of many classes as a function of posterior and hyper-parameters together.
+"""The variational bound of many classes as a function of the posterior and the hyper-parameters.
 
 The robust-max factors are not log-concave, so that natural-gradient sweeps may take long; here the means m_c and lower
 triangular R_c with V_c = R_c R_cᵀ are free, and an optimiser moves them along with everything else, as the paper does.

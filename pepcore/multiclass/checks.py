@@ -1,4 +1,4 @@
-"""Checks at the door of multi-class inference: kernels, pseudo-inputs, noise and labels fit together."""
+"""Checks at the door of multi-class inference: whether kernels, pseudo-inputs, noise and labels fit together."""
 
 from typing import Any
 

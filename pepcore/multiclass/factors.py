@@ -1,4 +1,4 @@
-"""The factors of multi-class classification, seen from the one update: what each says of the C latent functions.
+"""The factors of multi-class classification: what each datum says about the C latent functions.
 
 `Pairwise` has for every datum one factor for each rival k of its class y, Φ((f_y − f_k)/√(noise_y + noise_k)); each
 makes a site in class y and one in class k. `Joint` has one factor for each datum, that f_y is the largest of all, and

@@ -1,4 +1,4 @@
-"""Learning the hyper-parameters of all classes: L-BFGS, Adam or an adaptive step, after convergence or along with it."""
+"""Learning the hyper-parameters of all classes: L-BFGS, Adam or an adaptive step, with converged or with moving sites."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -235,7 +235,7 @@ def _start(
         Z = choose_pseudo_inputs(X, M, Z, seed=seed)
     kernels, Z, noise, C = check_model(kernels, Z, noise, classes, y, X.shape[1])
     values = {"kernels": kernels, "Z": Z, "noise": noise}
-    if not shared:  # what nobody gave starts alike in every class
+    if not shared:  # what was not given starts alike in every class
         values |= {name: values[name] * C for name in chosen if chosen[name]}
     return values, C
 

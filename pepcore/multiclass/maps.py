@@ -1,4 +1,4 @@
-"""One feature map for each of C classes, or one for all: what multi-class inference does with every class in turn."""
+"""One feature map for each of C classes, or one that all share."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

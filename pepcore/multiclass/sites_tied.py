@@ -112,14 +112,10 @@ def evaluate(
     maps: ClassMaps, factors: Pairwise | Joint, noise: Array, alpha: float, masks: list, sites: TiedSites, *,
     weight: float = 1.0,
 ) -> TiedState:
-    """Moments, target and evidence for given tied sites: TiedState.
+    """Moments, target and evidence for given tied sites.
 
-    Parameters
-    ----------
-    maps : ClassMaps of the data, or of a batch of them
-    noise : (C,)
-    masks : list over groups of arrays that broadcast to `factors.shape`, 1 for the factors of the group and else 0
-    weight : float, how many data each one stands for
+    `maps` holds the features of the data, or of a batch in which each datum stands for `weight` of them. `masks` has for each
+    group an array that broadcasts to `factors.shape`, 1 for the factors of the group and else 0. noise : (C,).
 
     Source: villacampa2017 section 2.3.1 and eq. (12); :eq:`mc-tied-cavity`, :eq:`mc-sep`.
     """

@@ -1,4 +1,4 @@
-"""Csató's projection on a basis that stays, joined with Power EP's by one number ρ; and the Nyström method.
+"""Sparse EP on a fixed basis, with one number ρ from csato2002's projection to Power EP; and the Nyström method.
 
 On a fixed basis csato2002's sparse EP is the one update of this book with another denominator: the site is computed
 with the variance s\\ + ρh of f(x_n), in place of s\\, and then projected on the basis. ρ = 1 is csato2002 (in
@@ -99,16 +99,10 @@ def nystrom(
 ) -> tuple[Array, Array]:
     """Regression with K replaced by its Nyström approximation AᵀA, and nothing else: for comparison only.
 
-    The covariances of Xs with X stay exact, so the whole is no Gaussian process: a variance may come out negative.
+    The covariances of Xs with X stay exact, so the whole is no Gaussian process: a variance may come out negative. Arguments
+    as in `power_ep.regression`, with basis vectors Z (M, D); Xs is (S, D).
 
-    Parameters
-    ----------
-    Z, X, y : (M, D) basis vectors, (N, D) inputs, (N,) targets
-    Xs : (S, D) where to predict
-    noise : noise variance, > 0
-    jitter : float, as in `power_ep.regression`
-
-    Returns mean (S,), variance (S,) kᵀ(σ²I + AᵀA)⁻¹y and k(x, x) − kᵀ(σ²I + AᵀA)⁻¹k with k = k(X, x).
+    Returns mean kᵀ(σ²I + AᵀA)⁻¹y (S,) and variance k(x, x) − kᵀ(σ²I + AᵀA)⁻¹k (S,) with k = k(X, x).
     Raises ValueError for wrong shapes, NaN, a noise that is not positive, a jitter outside [0, 1e-2].
     Source: csato2002 eqs (133) and (134); :eq:`cs-nystrom`.
     """

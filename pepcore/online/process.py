@@ -1,8 +1,8 @@
-"""A Gaussian process on basis vectors that come and go, every step in O(M²).
+"""A Gaussian process on a changing set of basis vectors, every step in O(M²).
 
 It is kept in the book's coordinates, v = Wu with K⁻¹ = WᵀW: the posterior N(m, V), whose V lies between 0 and I however
 close the basis vectors are, and the sum of the sites, Λ and b with V⁻¹ = I + Λ. The lemma's (α, C) and the EP parameters
-of `pepcore.online.projection` have elements as large as those of K⁻¹; they are computed where someone asks for them.
+of `pepcore.online.projection` have elements as large as those of K⁻¹; they are computed on request.
 
 A new basis vector adds a coordinate to v, at its prior: nothing else changes. To remove one, v is rotated until the part
 of f there that the other basis vectors do not determine is a coordinate of its own. That coordinate is then set to zero:
@@ -148,16 +148,10 @@ class Process:
     # --- what changes it ----------------------------------------------------------------------------------------------
 
     def multiply(self, a: Array, tau: float, nu: float, Va: Array, mean: float, variance: float) -> None:
-        """Multiply the factor exp(ν aᵀv − ½ τ (aᵀv)²) in; with −τ and −ν it is divided out.
+        """Multiply in the factor exp(ν aᵀv − ½ τ (aᵀv)²); with −τ and −ν it is divided out.
 
-        With τ = −r/(1 + rσ²) and ν = τ(m − q/r) the change is m + q Va and V + r Va aᵀV, the online update.
-
-        Parameters
-        ----------
-        a : (S,) direction
-        tau, nu : float
-        Va : (S,)
-        mean, variance : float, the moments aᵀm and aᵀVa > 0 of aᵀv
+        With τ = −r/(1 + rσ²) and ν = τ(m − q/r) the change is m + q Va and V + r Va aᵀV, the online update. `a` and Va are (S,),
+        mean and variance > 0 the moments aᵀm and aᵀVa of aᵀv.
 
         Source: csato2002 eqs (107), (115) and (131); :eq:`cs-online`, :eq:`cs-delete`.
         """
@@ -168,15 +162,9 @@ class Process:
         self.sharpness += tau * (a @ self.W) ** 2
 
     def include(self, slot: int, x: Array, row: int, a: Array, novelty: float) -> None:
-        """A new basis vector x (D,) takes a free slot; the process stays what it is.
+        """Put the new basis vector x (D,), datum number `row`, into the free `slot`; the process itself does not change.
 
-        Parameters
-        ----------
-        slot : int, a free one
-        x : (D,)
-        row : int, its number among the data
-        a : (S,) features of x before; afterwards a[slot] is √γ
-        novelty : float, γ = k(x, x) − |a|² > 0
+        `a` (S,) are the features of x before, novelty is γ = k(x, x) − |a|² > 0; afterwards a[slot] is √γ.
 
         Source: csato2002 section 4.6.
         """
@@ -191,11 +179,8 @@ class Process:
     def prune(self, slot: int) -> Array | None:
         """Remove the basis vector in `slot` with the least KL(pruned ‖ full).
 
-        Returns
-        -------
-        h : (S,) or None
-            Directions of sites turn to a − 2 (aᵀh) h; None where they stay. Afterwards a[slot] must be set to zero.
-
+        Returns h (S,), by which the directions of sites turn to a − 2 (aᵀh) h, or None where they stay. Afterwards a[slot] must
+        be set to zero.
         Source: csato2002 eqs (77), (79), (126) and (128); :eq:`cs-condition`.
         """
         h = self._turn(slot)
@@ -239,9 +224,7 @@ class Process:
     def refresh(self) -> Array:
         """Compute everything afresh from the basis vectors, Λ and b, so that rounding does not pile up.
 
-        Returns
-        -------
-        turn : (S, S), orthogonal on the slots in use: directions of sites become a @ turn
+        Returns the turn (S, S), orthogonal on the slots in use: directions of sites become a @ turn.
         """
         self.age = 0
         used = self.used

@@ -16,16 +16,11 @@ from pepcore.gaussian import Array, cholesky_inverse, safe_cholesky, solve_lower
 
 
 def natural_parameters(K: Array, tau: Array, nu: Array, P: Array | None = None) -> tuple[Array, Array]:
-    """(α, C) of the process that sites make: α = (I + Λ̂K)⁻¹b and C = −(I + Λ̂K)⁻¹Λ̂, Λ̂ = Pᵀ diag(τ) P, b = Pᵀν.
+    """α (M,) and C (M, M) of the process that sites make: α = (I + Λ̂K)⁻¹b and C = −(I + Λ̂K)⁻¹Λ̂, Λ̂ = Pᵀ diag(τ) P, b = Pᵀν.
 
-    Parameters
-    ----------
-    K : (M, M) prior covariance at the basis vectors, positive definite
-    tau : (N,) site precisions λ >= 0
-    nu : (N,) site precision-means λa
-    P : (N, M) directions of the sites; by default the identity, every datum a basis vector
+    K (M, M) is the prior covariance at the basis vectors, positive definite; tau (N,) >= 0 are the sites' precisions λ, nu (N,)
+    their precision-means λa, and P (N, M) their directions, by default the identity: every datum is a basis vector.
 
-    Returns alpha (M,), C (M, M).
     Source: csato2002 eqs (121) and (130), without the inverse of Λ, which need not exist; :eq:`cs-natural`.
     """
     P = np.eye(len(K)) if P is None else P
@@ -38,18 +33,11 @@ def natural_parameters(K: Array, tau: Array, nu: Array, P: Array | None = None) 
 
 
 def site_parameters(K: Array, alpha: Array, C: Array) -> tuple[Array, Array]:
-    """Λ̂ = −(I + CK)⁻¹C and b = (I + CK)⁻¹α, the inverse of `natural_parameters`.
+    """Λ̂ = −(I + CK)⁻¹C (M, M) and b = (I + CK)⁻¹α (M,), the inverse of `natural_parameters`.
 
-    Without projections Λ̂ is diagonal: τ stands there, and b is ν. After a projection N sites cannot be told from
-    M(M + 1)/2 numbers any more.
+    Without projections Λ̂ is diagonal and holds τ, and b is ν. After a projection, M(M + 1)/2 numbers do not determine the N
+    sites any more.
 
-    Parameters
-    ----------
-    K : (M, M)
-    alpha : (M,)
-    C : (M, M)
-
-    Returns precision (M, M), shift (M,).
     Source: csato2002 eq. (122); :eq:`cs-sites`.
     """
     both: Any = np.linalg.solve(np.eye(len(K)) + C @ K, np.column_stack([C, alpha]))

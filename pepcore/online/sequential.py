@@ -1,4 +1,4 @@
-"""One datum after the other: what `pepcore.online` does to a `Process`, for streams and for sparse EP alike."""
+"""Learning one datum after the other in a `Process`, for streams and for sparse EP alike."""
 
 import math
 from typing import Any
@@ -61,17 +61,10 @@ class Learner:
         self.budget, self.novelty, self.rho = budget, novelty, rho
 
     def sweep(self, X: Array, y: Array, order: Any, first: int = 0, moving: bool = True) -> dict:
-        """Take in rows `order` of X (N, D) and y (N,).
+        """Take in rows `order` of X (N, D) and y (N,); `first` is the number of row 0 among all data.
 
-        Parameters
-        ----------
-        first : int, number of row 0 among all data
-        moving : bool, whether basis vectors may come and go
-
-        Returns
-        -------
-        dict: "log_predictive", "change", "included", "removed", see `online.OnlineFit`; a basis vector that went at
-        the same visit at which it came counts as neither
+        If `moving`, basis vectors may come and go. Returns the dict "log_predictive", "change", "included", "removed", see
+        `online.OnlineFit`; a basis vector that went at the same visit at which it came counts as neither.
         """
         self.report = {"log_predictive": 0.0, "change": 0.0, "included": 0, "removed": 0}
         for begin in range(0, len(order), BLOCK):

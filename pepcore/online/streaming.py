@@ -1,4 +1,4 @@
-"""Online learning from a stream: a state, and what changes it."""
+"""Online learning from a stream: a state, and the functions that change it."""
 
 from dataclasses import dataclass, replace
 
@@ -31,7 +31,7 @@ class State(Result):
     novelty: float
     process: Process  #: the numbers themselves; not to be changed
     seen: int = 0  #: data so far
-    log_predictive: float = 0.0  #: Σ log p(y_n | the data before n) in nats: how well each datum was foretold
+    log_predictive: float = 0.0  #: Σ log p(y_n | the data before n) in nats: how well each datum was predicted
 
     @property
     def basis(self) -> np.ndarray:
@@ -118,17 +118,10 @@ def start(kernel: Kernel, likelihood: Likelihood, *, budget: int | None = None, 
 
 @one_blas_thread
 def update(state: State, X: ArrayLike, y: ArrayLike) -> State:
-    """Learn from more data, one after the other, each looked at once.
+    """Learn from more data, one after the other, each looked at once; return the new state and leave the old one as it is.
 
-    Parameters
-    ----------
-    state : State, which stays as it is
-    X, y : (B, D) inputs, (B,) targets, for Probit labels -1 and +1
-
-    Returns
-    -------
-    State
-        It needs O(M²) numbers however many data it has seen, and O(M²) time for each.
+    X is (B, D) and y (B,), for Probit labels -1 and +1. The state takes O(M²) numbers however many data it has seen, and
+    each datum O(M²) time.
 
     Raises
     ------
@@ -148,14 +141,9 @@ def update(state: State, X: ArrayLike, y: ArrayLike) -> State:
 
 
 def prune(state: State, i: int) -> State:
-    """The state without its basis vector number i: the one of least KL(pruned ‖ full) among all on the others.
+    """The state without its basis vector number i: of all processes on the others, that with the least KL(pruned ‖ full).
 
-    Parameters
-    ----------
-    state : State with at least two basis vectors; it stays as it is
-    i : int, in 0 ... M − 1
-
-    Raises ValueError if i is no number of a basis vector, or there is only one.
+    Raises ValueError if i is not in 0 ... M − 1, or there is only one basis vector. The state given stays as it is.
     Source: csato2002 eqs (77), (79), (126) and (128); :eq:`cs-condition`, :eq:`cs-prune`.
     """
     _check_state(state)
@@ -168,7 +156,10 @@ def prune(state: State, i: int) -> State:
 
 
 def scores(state: State) -> Array:
-    """KL(pruned ‖ full) (M,) in nats that removing each basis vector would cost; source: csato2002 section 4.6."""
+    """KL(pruned ‖ full) (M,) in nats that removing each basis vector would cost.
+
+    Source: csato2002 section 4.6; :eq:`cs-score`.
+    """
     _check_state(state)
     process = state.process.compact()
     process.refresh()

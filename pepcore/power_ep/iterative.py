@@ -101,7 +101,7 @@ class State(NamedTuple):
 
 
 class Marginals(NamedTuple):
-    """The posterior of v that the sites leave, and its marginals at the data."""
+    """The posterior of v given the sites, and its marginals at the data."""
 
     sites: Sites
     mean: Array  # (M,), m
@@ -166,7 +166,7 @@ def _parallel(
 def _alternating(
     features: Features, y: Array, likelihood: Likelihood, alpha: float | Array, state: State, step: float
 ) -> Marginals:
-    """All sites move, and then their means once more, with the precisions and so V held still, for O(NM) and the moments.
+    """Move all sites, then their means once more with the precisions, and so V, held still: O(NM) and the moments.
 
     Where τ should have grown meanwhile, the mean goes too far by the factor that this would take off s.
 
@@ -192,7 +192,7 @@ def _alternating(
 def _sequential(
     features: Features, y: Array, likelihood: Likelihood, alpha: float | Array, state: State, step: float
 ) -> Marginals:
-    """One site after the other moves, each from the posterior that the one before left (rank-one changes of V).
+    """Move one site after the other, each from the posterior that the last one left (rank-one changes of V).
 
     Source: :eq:`ep-posterior`.
     """

@@ -12,7 +12,7 @@ NOTHING = 1e-8  # nats; at the prior every class is as likely whatever the param
 
 
 class Adam:
-    """Adam, for going uphill, with the usual averages over 10 and 1000 steps.
+    """Adam for maximisation, with the usual averages over 10 and 1000 steps.
 
     Parameters
     ----------

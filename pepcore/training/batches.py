@@ -1,4 +1,4 @@
-"""Where the batches of learning come from: arrays in memory or mapped from a file, or whatever an iterable gives."""
+"""Sources of batches: arrays in memory or mapped from a file, or any iterable of pairs (X, y)."""
 
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
@@ -42,12 +42,12 @@ class InMemory:
             yield rows, self.X[rows], self.labels[rows]
 
     def sample(self) -> Array:
-        """X at some rows that lie evenly among all."""
+        """X at rows spread evenly over the data."""
         return self.X[:: -(-self.size // SAMPLE)]
 
 
 class Streamed:
-    """Batches as an iterable gives them.
+    """Batches from an iterable.
 
     Parameters
     ----------
@@ -88,12 +88,9 @@ class Streamed:
 
 
 def units_of(Z: tuple, batches: InMemory | Streamed) -> Array:
-    """What Z's columns are measured in (D,): the spread of all pseudo-inputs, or of the inputs where these do not differ.
+    """The unit (D,) of each column of Z: the spread of all pseudo-inputs, or of the inputs where all of these are equal.
 
-    Parameters
-    ----------
-    Z : tuple of (M, D) arrays
-    batches : InMemory or Streamed
+    Z is a tuple of (M, D) arrays.
     """
     points = np.concatenate(Z)
     spread, alike = spread_of(points), np.ptp(points, axis=0) == 0
@@ -103,7 +100,7 @@ def units_of(Z: tuple, batches: InMemory | Streamed) -> Array:
 
 
 def check_units(spread: ArrayLike, columns: int) -> Array:
-    """Units of Z's columns that were given, as a (D,) array; ValueError for another number of them, or one that is not > 0."""
+    """Check units (D,) of the columns of Z: so many `columns`, all positive."""
     return check_all_positive(check_targets(spread, columns, "spread", each="column of Z"), "spread")
 
 

@@ -114,7 +114,7 @@ def fit(
 
 
 class _Evaluate:
-    """Inference at given values, from the sites of the evaluation before if that has converged."""
+    """Inference at given values, started from the sites of the previous evaluation if that converged."""
 
     def __init__(self, infer: Callable, X: Array, y: Array, options: dict, warm: bool) -> None:
         self.infer, self.X, self.y, self.options, self.warm, self.sites = infer, X, y, options, warm, None

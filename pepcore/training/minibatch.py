@@ -106,7 +106,7 @@ def fit_minibatch(
 def _batches(
     learner: "_Learner", batch: int, epochs: int, rng: np.random.Generator, progress: bool
 ) -> Iterator[np.ndarray]:
-    """Arrays of row numbers, in each epoch those of all data in a new order; what all sites add up to is renewed before."""
+    """Yield arrays of row numbers, all data in a new order in each epoch; the sum of all sites is renewed before each."""
     size = len(learner.X)
     with bar(progress, " epochs", range(epochs)) as numbers:
         for _ in numbers:
@@ -116,7 +116,7 @@ def _batches(
 
 
 class _Learner(Learner):
-    """The values and their climber, the sites, and what these add up to."""
+    """Values, their climber, the sites, and the sum of these."""
 
     def __init__(
         self, X: Array, y: Array, alpha: float | Array, values: dict, coordinates: Coordinates, rate: float,
@@ -145,13 +145,13 @@ class _Learner(Learner):
         return {"log_evidence": state.log_evidence}
 
     def _flatten_negative(self) -> None:
-        """Begin anew with the sites of negative precision: all others only narrow the prior, and leave proper cavities."""
+        """Reset the sites of negative precision: all others only narrow the prior, and leave proper cavities."""
         negative = self.tau < 0
         self.tau[negative] = self.nu[negative] = 0.0
         self.renew()
 
     def _move_sites(self, features: Features, rows: Any, weight: float, state: iterative.State) -> iterative.State:
-        """Move the sites of a batch, less far if they would run away or leave no posterior; the state after it."""
+        """Move the sites of a batch, less far if they would run away or leave no posterior; return the state after it."""
         kept = self.precision, self.shift
 
         def attempt(step: float) -> Any:
@@ -183,7 +183,7 @@ class _Learner(Learner):
         return feature_map(self.values["kernel"], self.values["Z"], self.X[rows], self.jitter, stream)
 
     def result(self) -> Fit:
-        """What all sites make of the prior now, on the features as they are now."""
+        """The posterior that all sites and the features make now."""
         basis = Basis.build(self.values["kernel"], self.values["Z"], self.jitter)
         posterior = Posterior(basis, *solve_posterior(self.precision, self.shift, concave=False))
         ending: dict[str, Any] = {"converged": False, "message": f"after {len(self.history)} steps", "sweeps": 0}

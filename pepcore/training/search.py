@@ -1,4 +1,4 @@
-"""L-BFGS on all data, safe from evidence that is none: of inference that has not converged, or has failed."""
+"""L-BFGS on all data, guarded against values of the evidence from inference that has not converged or has failed."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -13,7 +13,7 @@ from pepcore.training.loop import Interruptible, bar
 
 
 class _SettledError(Exception):
-    """Inference converges from here on: what L-BFGS stands on was no evidence, and it has to begin again."""
+    """Inference now converges, but the point that L-BFGS stands on came from unconverged inference: it must begin again."""
 
 
 class Search:
@@ -113,15 +113,15 @@ class Search:
 
     @property
     def _doubt(self) -> str:
-        """What `message` adds where nothing better than unconverged inference was found."""
+        """What `message` adds if inference converged at no point."""
         return "" if self.best[0] else "; inference has not converged, not even at the best point"
 
     def _accept(self, _: Array) -> None:
-        """L-BFGS has made the latest evaluation the start of its next line search."""
+        """L-BFGS begins its next line search at the latest evaluation."""
         self.accepted = self.latest
 
     def _low_wall(self, point: Array) -> float:
-        """As far above the start of the line search as its slope there would lead below it.
+        """A value for a failed point: as far above the start of the line search as its slope there would lead below it.
 
         Too high for the point to be taken, and low enough that the next one is a fraction of the step, not next to none.
         """
