@@ -161,7 +161,7 @@ def feature_map(kernel, Z, X, jitter=1e-6, stream=False):
     -------
     Features
 
-    Source: :eq:`gp-feature-map`.
+    Source: :eq:`gp-prior-split`, :eq:`gp-feature-map`.
     """
     basis, vjp_uu = Basis.build_with_vjp(kernel, Z, jitter)
     if stream:

@@ -29,7 +29,7 @@ def smse(y: ArrayLike, mean: ArrayLike, y_train: ArrayLike) -> float:
     targets; the denominator here is that variance plus (mean of y − ȳ)². It is the same for every method on a split.
 
     Raises ValueError also if every target equals ȳ, so that there is nothing to explain.
-    Source: rasmussen2006 section 2.5; bui2017 section 4.1; :eq:`gp-metrics`.
+    Source: rasmussen2006 section 2.5; bui2017 section 4.1; :eq:`gp-metrics`, :eq:`wr-losses`.
     """
     (y, mean), y_train = _pair(y, mean), _vector(y_train, "y_train")
     trivial = _mean_squared(y, y_train.mean())
@@ -53,7 +53,7 @@ def smll(y: ArrayLike, mean: ArrayLike, variance: ArrayLike, y_train: ArrayLike)
     The sign is that of Rasmussen & Williams and of bui2017: 0 is the trivial predictor, negative is better than it.
 
     Raises ValueError also if the training targets y_train (N,) are all equal.
-    Source: rasmussen2006 section 2.5; bui2017 section 4.1; :eq:`gp-metrics`.
+    Source: rasmussen2006 section 2.5; bui2017 section 4.1; :eq:`gp-metrics`, :eq:`wr-losses`.
     """
     y_train = _vector(y_train, "y_train")
     if np.ptp(y_train) == 0:

@@ -24,7 +24,7 @@ class ImproperCavityError(ArithmeticError):
 class Sites:
     """Gaussian sites t_n(f) ∝ exp(ν_n f − ½ τ_n f²), one per datum.
 
-    Source: bui2017 eqs (64) and (77) with τ = 1/v_n and ν = g_n/v_n; :eq:`ep-site`.
+    Source: bui2017 eqs (64) and (77) with τ = 1/v_n and ν = g_n/v_n; :eq:`ep-site`, :eq:`pep-sites`.
     """
 
     tau: Array  #: (N,) precisions, in units of 1/f²
@@ -87,7 +87,7 @@ def target(
     shrinkage : (N,), 1 + α d2 s\\ where the likelihood knows it better than by this difference
 
     Returns the Sites of N data.
-    Source: bui2017 eqs (63) and (74); :eq:`pep-target`.
+    Source: bui2017 eqs (63) and (74); :eq:`pep-target`, :eq:`ep-tilted-moments`, :eq:`sc-rank-one`.
     """
     # the tilted variance over the cavity's, > 0 since the variance of any distribution is
     shrinkage = 1 + alpha * d2 * cavity_variance if shrinkage is None else shrinkage
@@ -110,7 +110,7 @@ def rank_one_update(
     (M, M), which is in Fortran order; Va is covariance @ a, `along` aᵀmean and `spread` aᵀVa.
 
     Raises ImproperCavityError if the result would not be a proper Gaussian, that is 1 + τ aᵀVa <= 0.
-    Source: :eq:`ep-posterior`.
+    Source: :eq:`ep-posterior`, :eq:`ep-rank-one`.
     """
     growth = 1 + tau * spread
     if not growth > 0:

@@ -83,7 +83,7 @@ class Bases:
 
     @cached_property
     def residual_covariance(self) -> Array:
-        """K_γ − K_γβK_β⁻¹K_βγ (G, G); only for the exact rules, which cost O(G³)."""
+        """K_γ − K_γβK_β⁻¹K_βγ (G, G); only for the exact rules, which cost O(G³); :eq:`og-residual`."""
         A = solve_lower(self.L, np.array(self.cross, order="F"))
         return self.gamma_covariance - A.T @ A
 

@@ -78,7 +78,7 @@ def infer(
     NotPositiveDefiniteError if even a tiny natural step leaves no proper q, which a log-concave likelihood cannot do
         unless steps that were too long have led far away before
 
-    Source: salimbeni2018 sections 3 and 4, appendix F; :eq:`og-step`; Adam: kingma2015.
+    Source: salimbeni2018 sections 3 and 4, appendix F; :eq:`og-step`, :eq:`og-diagonal`; Adam: kingma2015.
     """
     check_plain(kernel, "decoupled bases")
     check_likelihood(likelihood)

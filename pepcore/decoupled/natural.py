@@ -115,7 +115,7 @@ def coupled_step(bases: Bases, process: Process, data: DataTerm, step: float) ->
     step : float, in (0, 1]
 
     Raises NotPositiveDefiniteError if the step leaves no proper q, which takes a likelihood that is not log-concave.
-    Source: salimbeni2018 eqs (16b) and (16c); hensman2013; :eq:`og-step`, :eq:`og-one-step`.
+    Source: salimbeni2018 eqs (16b) and (16c); hensman2013; :eq:`og-natural-step`, :eq:`og-step`, :eq:`og-one-step`.
     """
     projected = bases.project(process.g)
     m = process.w + projected

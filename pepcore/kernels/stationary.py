@@ -114,7 +114,7 @@ class SquaredExponential(_Stationary):
     variance : float, in units of y²
     lengthscales : (D,) one per input, or a float shared by all
 
-    Source: rasmussen2006 eq. (5.1); :eq:`gp-se`.
+    Source: rasmussen2006 eq. (5.1); :eq:`gp-se`, :eq:`gp-vjp`.
     """
 
     _scale = -0.5
@@ -137,7 +137,7 @@ class Matern52(_Stationary):
     variance : float, in units of y²
     lengthscales : (D,) one per input, or a float shared by all
 
-    Source: rasmussen2006 eq. (4.17); :eq:`gp-matern`.
+    Source: rasmussen2006 eq. (4.17); :eq:`gp-matern`, :eq:`gp-vjp`.
     """
 
     _scale = 5.0

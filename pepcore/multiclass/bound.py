@@ -25,7 +25,7 @@ class Evaluation(NamedTuple):
 
 
 class Bound:
-    """Σ E_q[log p] − Σ_c KL(q_c ‖ N(0, I)) and its gradient; source: villacampa2017 eq. (15)."""
+    """Σ E_q[log p] − Σ_c KL(q_c ‖ N(0, I)) and its gradient; source: villacampa2017 eq. (15); :eq:`mc-robust-bound`."""
 
     def __init__(self, X: Array, y: Array, C: int, epsilon: float, jitter: float) -> None:
         self.X, self.C, self.epsilon, self.jitter = X, C, epsilon, jitter

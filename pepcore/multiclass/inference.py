@@ -89,7 +89,7 @@ def infer(
         shape.
     ImproperCavityError if the sites given to start from leave no proper cavity
 
-    Source: villacampa2017 sections 2.2, 2.3 and 3.
+    Source: villacampa2017 sections 2.2, 2.3 and 3; :eq:`mc-model`, :eq:`mc-posterior`, :eq:`mc-gradient`.
     """
     X, y = check_inputs(X, "X", copy=True), check_targets(y, len(X))
     kernels, Z, noise, C = check_model(kernels, Z, noise, classes, y, X.shape[1])

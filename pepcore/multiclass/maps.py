@@ -37,7 +37,7 @@ class ClassMaps:
         return self.features[c % len(self.features)]
 
     def natural_parameters(self, tau: Array, nu: Array) -> tuple[list, list]:
-        """What sites (C, N) add to each class: precisions (lower triangles) and shifts, C arrays (M, M) and (M,)."""
+        """What sites (C, N) add to each class: precisions (lower triangles) (M, M) and shifts (M,). Source: :eq:`mc-sums`."""
         pairs = [lower_sums(self.of(c), Sites(tau[c], nu[c])) for c in range(self.C)]
         return [precision for precision, _ in pairs], [shift for _, shift in pairs]
 
@@ -85,7 +85,7 @@ class ClassPosterior(NamedTuple):
 
 
 def solve_posteriors(precisions: list, shifts: list, concave: bool) -> list[ClassPosterior]:
-    """A ClassPosterior for every class, see `pepcore.normal_equations.solve_posterior`."""
+    """A ClassPosterior for every class, by `pepcore.normal_equations.solve_posterior`; source: :eq:`mc-posterior`."""
     pairs = [solve_posterior(precision, shift, concave) for precision, shift in zip(precisions, shifts, strict=True)]
     return [ClassPosterior(mean, C, inverse_lower(C)) for mean, C in pairs]
 

@@ -89,7 +89,7 @@ def exact_gradient_of(maps: ClassMaps, factors: Pairwise | Joint, alpha: float, 
     ∂F/∂a = e m + 2k V a + ν (m + V A e) − τ (V + m mᵀ + V A e mᵀ + m (A e)ᵀ V + 2 V A diag(k) Aᵀ V) a.
     It costs one more pass over the features than `gradient_of`.
 
-    Source: villacampa2017 section 2.3, "EP-inner-exact".
+    Source: villacampa2017 section 2.3, "EP-inner-exact"; at the fixed point it is :eq:`mc-gradient`.
     """
     tilted, sites, kept = state.tilted, state.sites, state.kept
     pull = sites.tau * state.cavity_mean - sites.nu

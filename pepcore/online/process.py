@@ -138,7 +138,7 @@ class Process:
 
         ½ [Λ_jj + log V_jj + m_j²/V_jj] in the coordinate j that would be set to zero.
 
-        Source: csato2002 section 4.6, there without derivation; :eq:`cs-score`.
+        Source: csato2002 section 4.6, there without derivation; :eq:`cs-score`, :eq:`cs-score-all`.
         """
         sharpness = self.sharpness / self.q
         # no variance is below the inverse of the precision, but rounding may say so
@@ -166,7 +166,7 @@ class Process:
 
         `a` (S,) are the features of x before, novelty is γ = k(x, x) − |a|² > 0; afterwards a[slot] is √γ.
 
-        Source: csato2002 section 4.6.
+        Source: csato2002 section 4.6; :eq:`cs-span`.
         """
         self.Z[slot], self.rows[slot] = x, row
         added = -(a @ self.W) / np.sqrt(novelty)  # v_new = (f(x) − aᵀv)/√γ = (f(x) − aᵀWu)/√γ
@@ -181,7 +181,7 @@ class Process:
 
         Returns h (S,), by which the directions of sites turn to a − 2 (aᵀh) h, or None where they stay. Afterwards a[slot] must
         be set to zero.
-        Source: csato2002 eqs (77), (79), (126) and (128); :eq:`cs-condition`.
+        Source: csato2002 eqs (77), (79), (126) and (128); :eq:`cs-condition`, :eq:`cs-marginal`.
         """
         h = self._turn(slot)
         last, V_column, sharp_column = self.W[slot].copy(), self.V[:, slot].copy(), self.precision[:, slot].copy()

@@ -158,7 +158,7 @@ def prune(state: State, i: int) -> State:
 def scores(state: State) -> Array:
     """KL(pruned ‖ full) (M,) in nats that removing each basis vector would cost.
 
-    Source: csato2002 section 4.6; :eq:`cs-score`.
+    Source: csato2002 section 4.6; :eq:`cs-score`, :eq:`cs-score-all`.
     """
     _check_state(state)
     process = state.process.compact()

@@ -68,7 +68,8 @@ def regression(kernel, Z, X, y, *, noise=0.1, alpha=0.5, blocks=None, jitter=1e-
         If K_uu cannot be factorised even with a jitter of 1e-2.
 
     Source: bui2017 sections 3.4 and 3.7, with the sign of the last term of the structured evidence corrected;
-    :eq:`sr-evidence`, :eq:`sr-blocks`, :eq:`sr-rotation`.
+    :eq:`sr-posterior`, :eq:`sr-collapsed`, :eq:`sr-evidence`, :eq:`sr-gradient`, :eq:`sr-private`,
+    :eq:`sr-blocks`, :eq:`sr-rotation`.
     """
     check_kernel(kernel)
     X = check_inputs(X, "X", copy=True)

@@ -130,7 +130,7 @@ def _evaluate(
     """Cavities, moments, targets and evidence.
 
     The evidence is −½ log|V⁻¹| − ½ mᵀm + Σ (l − log(c)/(2α) + ½ α γ² s\\) with γ = ν − τμ: the energy of
-    :eq:`pep-energy` without the terms that would cancel in it, as bᵀm = mᵀm + Σ τμ².
+    :eq:`sc-energy` without the terms that would cancel in it, as bᵀm = mᵀm + Σ τμ².
 
     Source: :eq:`sc-tidy`, :eq:`sc-moment`.
     """
@@ -223,6 +223,8 @@ def gradient_of(features: Features, y: Array, likelihood: Likelihood, alpha: flo
 
     m\\ = m + α (τ μ\\ − ν) V a and V\\a = V a/c; l' and l'' are the derivatives of l_α. What the sites do cancels at the
     fixed point, and the prior of v does not depend on any parameter. For the likelihood's own, ∂F/∂θ = Σ ∂l_α/∂θ.
+
+    Source: :eq:`sc-gradient`, :eq:`sc-tied`.
     """
     C_inverse, sites, mean = inverse_lower(state.precision_cholesky), state.sites, state.mean
     curvature = state.d2 + alpha * state.d1**2

@@ -151,7 +151,10 @@ class _Learner(Learner):
         self.renew()
 
     def _move_sites(self, features: Features, rows: Any, weight: float, state: iterative.State) -> iterative.State:
-        """Move the sites of a batch, less far if they would run away or leave no posterior; return the state after it."""
+        """Move the sites of a batch, less far if they would run away or leave no posterior; return the state after it.
+
+        Source: :eq:`sc-minibatch`.
+        """
         kept = self.precision, self.shift
 
         def attempt(step: float) -> Any:
