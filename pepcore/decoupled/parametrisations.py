@@ -189,9 +189,6 @@ def _root_pull_back(bases: Bases, process: Process, dV: Array | None, VdV: Array
 
 
 PARAMETRISATIONS = {
-    "coupled": Hybrid,
-    "hybrid": Hybrid,
-    "orthogonal": Orthogonal,
-    "orthogonal-weights": OrthogonalWeights,
+    "coupled": Hybrid, "hybrid": Hybrid, "orthogonal": Orthogonal, "orthogonal-weights": OrthogonalWeights,
     "decoupled": Decoupled,
 }

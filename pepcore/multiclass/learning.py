@@ -94,13 +94,9 @@ def fit(
     max_sweeps, tolerance = check_count(max_sweeps, "max_sweeps", least=0), check_positive(tolerance, "tolerance")
     coordinates = Coordinates(optimise, spread_of(X))
     options: dict[str, Any] = {
-        "alpha": alpha,
-        "approximation": approximation,
+        "alpha": alpha, "approximation": approximation, "classes": C, "jitter": jitter,
         "epsilon": epsilon if approximation in ("gfitc", "vi") else None,
-        "classes": C,
-        "jitter": jitter,
-        "max_sweeps": max_sweeps,
-        "tolerance": tolerance,
+        "max_sweeps": max_sweeps, "tolerance": tolerance,
     }
     if update == "joint":
         coordinates = Coordinates((*optimise, "q"), spread_of(X))
