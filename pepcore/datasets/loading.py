@@ -20,18 +20,10 @@ class DataNotFoundError(FileNotFoundError):
 def load(name: str, data_home: str | Path | None = None) -> Dataset:
     """Load a data set of the registry and verify it.
 
-    Looks for `<folder>/<name>.csv.gz`, then `<name>.csv.gz`, in `data_home` and in the user's cache; what is in neither
-    is rebuilt from its public origin. `registry[name].folder` is the folder. What scikit-learn bundles needs no file.
-
-    Parameters
-    ----------
-    name : str, a key of `registry`
-    data_home : path, optional; where to look first; default is $PEPCORE_DATA
-
-    Returns
-    -------
-    Dataset
-        X in the units of the source, y in {−1, +1} for binary sets and 0 ... C − 1 for multi-class ones.
+    Looks for `<folder>/<name>.csv.gz`, then `<name>.csv.gz`, in `data_home` ($PEPCORE_DATA if None) and in the user's cache;
+    a set that is in neither is rebuilt from its public origin. `registry[name].folder` is the folder. The sets that
+    scikit-learn bundles need no file. X is in the units of the source, y in {−1, +1} for binary sets and 0 ... C − 1 for
+    multi-class ones.
 
     Raises
     ------
@@ -85,16 +77,9 @@ def official_split(dataset: Dataset | str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def location_scale(train: ArrayLike) -> tuple[Array, Array]:
-    """Mean and standard deviation of each column, with scale 1 for a column that is constant.
+    """Mean and standard deviation of each column of train (N,) or (N, D), with scale 1 for a column that is constant.
 
-    Parameters
-    ----------
-    train : (N,) or (N, D)
-
-    Returns
-    -------
-    mean, scale : () or (D,), in the units of `train`
-
+    Returns mean and scale, () or (D,), in the units of `train`.
     Raises ValueError for another shape, no rows, text, NaN or a masked array.
     """
     train = check_finite(as_real(train, "train"), "train")
@@ -107,16 +92,8 @@ def location_scale(train: ArrayLike) -> tuple[Array, Array]:
 def standardise(train: ArrayLike, test: ArrayLike) -> tuple[Array, Array]:
     """Shift and scale the columns of both arrays by the mean and the standard deviation of the training rows.
 
-    A column that is constant in `train` is only shifted. The arrays given are not changed.
-
-    Parameters
-    ----------
-    train : (N,) or (N, D)
-    test : (S,) or (S, D)
-
-    Returns
-    -------
-    train, test : new arrays of the same shapes, without unit
+    train is (N,) or (N, D), test (S,) or (S, D); the results are new arrays without unit. A column that is constant in
+    `train` is only shifted.
 
     Raises ValueError if one array has columns and the other not, or another number of them; for text, NaN, masked
     arrays or no rows.

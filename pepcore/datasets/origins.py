@@ -45,13 +45,9 @@ def bundled(loader: str) -> tuple[Array, Array]:
 
 
 def parse(lines: list[str], origin: dict, text: dict) -> tuple[Array, Array]:
-    """Lines of fields -> X, y, following one [name.origin] table of the registry.
+    """Lines of fields, separated by commas or white space -> X, y, following one [name.origin] table of the registry.
 
-    Parameters
-    ----------
-    lines : list of str, one row each, separated by commas or by white space
-    origin : dict with any of "target", "inputs", "labels", "missing", "sparse"
-    text : dict, position among the inputs -> categories
+    `origin` has any of "target", "inputs", "labels", "missing", "sparse"; `text` maps positions among the inputs to categories.
     """
     rows = [_fields(line) for line in lines]
     if origin.get("sparse"):

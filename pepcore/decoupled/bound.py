@@ -89,16 +89,9 @@ def data_terms(
 ) -> tuple[float, tuple, dict]:
     """One pass over rows X (N, D), y (N,), for C latent functions that share the bases.
 
-    Parameters
-    ----------
-    processes : tuple of C Process
-    stored : callable rows -> (A, h, K_γx) as `StoredRows`; None computes them from X, as `hyper` does in any case
-    hyper : bool
-
-    Returns
-    -------
-    float, Σ_n E[log p];  tuple of C DataTerm;  dict of derivatives in the kernel's parameters, "points" (G + M, D) and the
-    likelihood's own at fixed L and processes, empty unless `hyper`
+    `processes` is a tuple of C Process. `stored` takes rows to (A, h, K_γx), as `StoredRows` does; None computes these from X,
+    as `hyper` does in any case. Returns Σ_n E[log p], a tuple of C DataTerm, and a dict, empty unless `hyper`, of derivatives
+    in the kernel's parameters, "points" (G + M, D) and the likelihood's own, at fixed L and processes.
     """
     M, G = len(bases.beta), len(bases.gamma)
     w, g = np.stack([q.w for q in processes]), np.stack([q.g for q in processes])
@@ -183,10 +176,7 @@ class _HyperGradient:
 def kl_divergence(bases: Bases, process: Process, columns: np.ndarray | None = None) -> float:
     """KL(q ‖ p) in nats, ½(|μ|² + tr V − log|V| − M) with |μ|² = |w|² + 2 wᵀA_γg + gᵀK_γg the squared norm of the mean.
 
-    Parameters
-    ----------
-    columns : (C,) int, or None
-        Columns of K_γ to estimate gᵀK_γg from, drawn uniformly; the estimate has no bias and costs O(G C), not O(G²).
+    Columns (C,) of K_γ, drawn uniformly, make an estimate of gᵀK_γg without bias that costs O(G C), not O(G²).
 
     Source: salimbeni2018 proposition A.1 and appendix A.3; :eq:`og-kl`.
     """

@@ -102,17 +102,11 @@ def _strict_cholesky(P: Array, message: str) -> Array:
 
 
 def coupled_step(bases: Bases, process: Process, data: DataTerm, step: float) -> Process:
-    """The process after a natural-gradient step of length `step` on q(f(beta)), a_γ held still.
+    """The process after a natural-gradient step of length `step` in (0, 1] on q(f(beta)), a_γ held still.
 
     V⁻¹ ← (1 − ε) V⁻¹ + ε (I − A diag(d2) Aᵀ) and V⁻¹m ← (1 − ε) V⁻¹m + ε A (d1 − d2 Aᵀm), with m = w + A_γa_γ: in the
     coordinates of f(beta) equations (16b) and (16c), and the damped site update at α = 0. For a Gaussian likelihood a step
-    of 1 reaches the optimum given a_γ.
-
-    Parameters
-    ----------
-    process : Process, with a lower triangular root
-    data : DataTerm at that process
-    step : float, in (0, 1]
+    of 1 reaches the optimum given a_γ. The process has a lower triangular root, and `data` was computed at it.
 
     Raises NotPositiveDefiniteError if the step leaves no proper q, which takes a likelihood that is not log-concave.
     Source: salimbeni2018 eqs (16b) and (16c); hensman2013; :eq:`og-natural-step`, :eq:`og-step`, :eq:`og-one-step`.
@@ -158,14 +152,10 @@ def ramp(number: int, last: float = 0.005, first: float = 1e-5, length: int = 10
 
 
 def optimum(bases: Bases, X: Array, y: Array, noise: float) -> Orthogonal:
-    """The parameters that maximise the bound for a Gaussian likelihood of variance `noise`, as an `Orthogonal`.
+    """The `Orthogonal` that maximises the bound of X (N, D), y (N,) for a Gaussian likelihood of variance `noise`.
 
     Its mean is that of the coupled optimum with beta and gamma together as pseudo-points, its covariance that of the
     coupled optimum with beta alone. O(N (G + M)² + (G + M)³).
-
-    Parameters
-    ----------
-    X, y : (N, D) and (N,)
 
     Source: salimbeni2018 appendix E, with the factor 1/noise that its last equation lost; :eq:`og-optimum`, :eq:`og-gain`.
     """

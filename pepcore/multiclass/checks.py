@@ -16,16 +16,10 @@ EPSILON = 1e-3  # how often villacampa2017 replaces a label by any of the C at r
 def check_model(
     kernels: Any, Z: Any, noise: ArrayLike, classes: int | None, y: Array | None, columns: int | None
 ) -> tuple[tuple, tuple, Array, int]:
-    """kernels and Z as tuples of 1 or C, noise (C,), and C.
+    """Return kernels and Z as tuples of 1 or C, noise (C,), and C.
 
-    Parameters
-    ----------
-    kernels : kernel, or a sequence of C
-    Z : (M, D), or a sequence of C such arrays
-    noise : float or (C,), > 0
-    classes : int or None
-    y : (N,) labels, which give C where nothing else does; None if they are not known yet
-    columns : int, D; None if it is not known yet, then Z tells it
+    `kernels`, Z (M, D) and `noise` > 0 are one for all classes, or C each. The labels y (N,) give C where nothing else does;
+    they and the number D of columns are None if not known yet.
 
     Raises ValueError for what is no kernel, fewer than two classes, a number of kernels, arrays Z or noises other than
     1 or C, or what `check_inputs` finds.

@@ -26,9 +26,7 @@ class Tilted(NamedTuple):
 class Pairwise:
     """Φ of the difference to one rival: (C − 1) N factors with two sites each; the layout of sites is (2, C − 1, N).
 
-    Parameters
-    ----------
-    y : (N,) int, labels in 0 ... C − 1
+    y (N,) are labels in 0 ... C − 1.
 
     Source: villacampa2017 eqs (6) to (8), with the sum over k ≠ y_i; :eq:`mc-pieces`.
     """
@@ -76,12 +74,8 @@ class Joint:
     """The robust-max factor, 1 − ε if f_y is the largest and ε/(C − 1) if not: N factors with C sites each, in the layout (C, N).
 
     The noise is part of each f here, so that the factor takes two values only, and so does its power. With ε = 0 and
-    α = 1 this is EP on the exact factors, with ε > 0 and α = 0 variational inference.
-
-    Parameters
-    ----------
-    y : (N,) int, labels in 0 ... C − 1
-    epsilon : float, in [0, 1), the probability of a wrong label
+    α = 1 this is EP on the exact factors, with ε > 0 and α = 0 variational inference. y (N,) are labels in 0 ... C − 1, and
+    epsilon in [0, 1) is the probability of a wrong label.
 
     Source: villacampa2017 eqs (1), (3) and (13), whose ε is ours times C/(C − 1); :eq:`mc-robust`, :eq:`mc-two-values`.
     """

@@ -43,13 +43,9 @@ class DirectedSites:
 
 
 class Learner:
-    """Takes data in, one after the other.
+    """Learns one datum after the other, and changes the process.
 
-    Parameters
-    ----------
-    process : Process, which is changed
-    budget, novelty, rho : as in `online.infer`
-    sites : DirectedSites to remember, for EP; None forgets each datum
+    `budget`, `novelty` and `rho` are as in `online.infer`; `sites` remembers each datum's site, for EP, and None forgets them.
     """
 
     def __init__(

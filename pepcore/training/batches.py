@@ -17,11 +17,8 @@ SAMPLE = 2000  # rows that tell the spread of all
 class InMemory:
     """Random batches of arrays, which may be mapped from a file: only the rows of a batch are read.
 
-    Parameters
-    ----------
-    data : (X, y), (N, D) and (N,); ValueError for other shapes, and for labels that are no numbers
-    batch : int, the number of rows in a batch
-    seed : int, for their order
+    `data` is (X, y), (N, D) and (N,); ValueError for other shapes, and for labels that are not numbers. `batch` is the number
+    of rows in a batch, `seed` is for their order.
     """
 
     def __init__(self, data: tuple, batch: int, seed: int | np.random.Generator) -> None:
@@ -47,13 +44,9 @@ class InMemory:
 
 
 class Streamed:
-    """Batches from an iterable.
+    """Batches from an iterable of pairs (X, y).
 
-    Parameters
-    ----------
-    data : iterable of (X, y)
-    size : int, the number N of all data
-    epochs : int, how often it will be gone through; ValueError if an iterator would be used up before
+    `size` is N, the number of all data; ValueError for an iterator that would be used up before so many `epochs`.
     """
 
     def __init__(self, data: Iterable, size: int | None, epochs: int) -> None:
