@@ -160,7 +160,7 @@ def _evaluate(K: Array, y: Array, likelihood: Likelihood, alpha: float | Array, 
 
 
 def _marginals(K: Array, sites: Sites, root: Array, L: Array) -> tuple[Array, Array, Array, Array, Array]:
-    """γ = ν − τμ, μ = Kγ, s = diag Σ, 1 − τs and half = L⁻¹ √τ K; each site gets the form that does not cancel at its τ."""
+    """γ = ν − τμ, μ = Kγ, s = diag Σ, 1 − τs and half = L⁻¹ √τ K; each site in the form that does not cancel at its τ."""
     sharp = sites.tau * np.diag(K) > 1
     half = solve_lower(L, np.array(root[:, None] * K, order="F"))
     half_inverse = inverse_lower(L)

@@ -14,10 +14,11 @@ class NotPositiveDefiniteError(LinAlgError):
 
 
 def safe_cholesky(K: Array, scale: float = 1.0, jitter: float = 0.0, name: str = "matrix") -> tuple[Array, float]:
-    """Lower Cholesky factor of ``K + jitter * scale * I``, and the jitter that was needed: ten times as much after each failure.
+    """Lower Cholesky factor of ``K + jitter * scale * I``, and the jitter that was needed, tenfold after each failure.
 
-    K (M, M) is not changed. The jitter is relative to `scale`, for a kernel matrix the kernel's variance; one of 0 grows to
-    1e-10 first, none beyond 1e-2. The factor L (M, M) is in Fortran order, so that BLAS uses it without a copy.
+    K (M, M) is not changed. The jitter is relative to `scale`, for a kernel matrix the kernel's variance; one of 0
+    grows to 1e-10 first, none beyond 1e-2. The factor L (M, M) is in Fortran order, so that BLAS uses it without a
+    copy.
 
     Raises NotPositiveDefiniteError if a jitter of 1e-2 does not help; it says the matrix's `name`, size and condition.
     """

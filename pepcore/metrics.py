@@ -1,11 +1,12 @@
 """How good a prediction is, and how methods compare over many of them.
 
 Regression metrics take targets y (S,) and the mean and variance, (S,) each, that are predicted for y (noise included);
-binary ones labels y (S,) in {−1, +1} and the probability p (S,) of +1; multi-class ones classes y (S,), 0 ... C − 1, and
-probabilities p (S, C). Losses are averaged over the test points and in nats; smaller is better for each of them. The
-"standardised" two divide by, or subtract, the loss of the trivial predictor: the Gaussian with the mean and the variance
-of the training targets y_train (N,), which ignores the inputs. All raise ValueError for another shape, no points, labels
-of another set, probabilities outside [0, 1], variances that are not positive, or a value that is not finite.
+binary ones labels y (S,) in {−1, +1} and the probability p (S,) of +1; multi-class ones classes y (S,), 0 ... C − 1,
+and probabilities p (S, C). Losses are averaged over the test points and in nats; smaller is better for each of them.
+The "standardised" two divide by, or subtract, the loss of the trivial predictor: the Gaussian with the mean and the
+variance of the training targets y_train (N,), which ignores the inputs. All raise ValueError for another shape, no
+points, labels of another set, probabilities outside [0, 1], variances that are not positive, or a value that is not
+finite.
 """
 
 import numpy as np

@@ -12,7 +12,7 @@ from pepcore.sites import ImproperCavityError, Sites
 
 
 def posterior_of(features: Features, sites: Sites) -> tuple[Array, Array]:
-    """m (M,) and the Cholesky factor C (M, M) of V⁻¹ = I + A diag(τ) Aᵀ; source: :eq:`gp-posterior`, :eq:`sc-posterior`."""
+    """m (M,) and the factor C (M, M) of V⁻¹ = I + A diag(τ) Aᵀ = C Cᵀ; source: :eq:`gp-posterior`, :eq:`sc-posterior`."""
     return solve_posterior(*lower_sums(features, sites), concave=sites.tau.min() >= 0)
 
 

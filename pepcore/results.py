@@ -2,7 +2,8 @@
 
 `log_evidence`, `gradient`, `posterior`, `likelihood`, `converged`, `message`, `history`, `predict_f`, `predict_y` and
 `log_density` mean the same for regression, for any likelihood, exact, online, on a fixed basis, for many classes, for
-decoupled bases and for learnt models. A method that cannot have one of them raises an error that names what to call instead.
+decoupled bases and for learnt models. A method that cannot have one of them raises an error that names what to call
+instead.
 """
 
 from collections.abc import Callable
@@ -23,8 +24,8 @@ LINE = 120  # characters that a result is shown in, if it fits; else it takes fo
 class Record(dict):
     """One line of a history: a dict, such as {"step": 3, "log_evidence": -12.5}.
 
-    While a callback looks at it, `result()` makes the result of that moment, and `parameters` are those of the model. The
-    history keeps the dict alone.
+    While a callback looks at it, `result()` makes the result of that moment, and `parameters` are those of the model.
+    The history keeps the dict alone.
     """
 
     parameters: dict | None = None

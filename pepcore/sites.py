@@ -106,8 +106,8 @@ def rank_one_update(
 ) -> None:
     """Multiply the factor exp(ν aᵀv − ½ τ (aᵀv)²) into N(mean, covariance), in place; with −τ and −ν it is divided out.
 
-    One O(M²) step by the Sherman-Morrison identity, in place of an O(M³) inversion. It writes over mean (M,) and covariance
-    (M, M), which is in Fortran order; Va is covariance @ a, `along` aᵀmean and `spread` aᵀVa.
+    One O(M²) step by the Sherman-Morrison identity, in place of an O(M³) inversion. It writes over mean (M,) and
+    covariance (M, M), which is in Fortran order; Va is covariance @ a, `along` aᵀmean and `spread` aᵀVa.
 
     Raises ImproperCavityError if the result would not be a proper Gaussian, that is 1 + τ aᵀVa <= 0.
     Source: :eq:`ep-posterior`, :eq:`ep-rank-one`.
@@ -144,7 +144,7 @@ def site_energy(mean: Array, variance: Array, sites: Sites, alpha: float | Array
 
 
 def check_sites(sites: Any, shape: tuple[int, ...], name: str = "sites") -> Sites:
-    """Check Sites to start from and return a copy; ValueError for another kind or shape, or values that are not finite."""
+    """Return a copy of Sites to start from; ValueError for another kind or shape, or values that are not finite."""
     expected = f"{name} must be Sites of shape {shape}, the last axis one for each row of X, as a fit of this kind holds them"
     if not isinstance(sites, Sites):
         raise ValueError(f"{expected}; got {type(sites).__name__}")

@@ -24,7 +24,7 @@ ASTRAY = 4.0  # mixing does not bring the sites closer in every sweep; so many t
 
 
 def damped_step(change: float, before: float, turned: bool, step: float, largest: float) -> float:
-    """The next step, from the change that is left, the change before the last sweep, and whether the sites turned round."""
+    """The next step, from the change that is left, that before the last sweep, and whether the sites turned round."""
     if change > before:
         return max(0.5 * step, min(step, PATIENT_STEP))
     if turned and change > TURNING * before:
@@ -40,10 +40,10 @@ def run_sweeps(
 ) -> tuple[Any, dict]:
     """Sweep until neither a site nor the evidence moves by more than the tolerance.
 
-    A sweep is undone, and tried again at half the step, when a cavity becomes improper or the sites run away, as those of
-    large counts do under an exponential rate. The step is halved, down to 0.05, also when the sites would move more than
-    in the sweep before, unless `next_step` says otherwise. It is shortened when they turn round: the step was too long
-    even if they come closer. Otherwise it recovers by 10 % a sweep.
+    A sweep is undone, and tried again at half the step, when a cavity becomes improper or the sites run away, as those
+    of large counts do under an exponential rate. The step is halved, down to 0.05, also when the sites would move more
+    than in the sweep before, unless `next_step` says otherwise. It is shortened when they turn round: the step was too
+    long even if they come closer. Otherwise it recovers by 10 % a sweep.
 
     Parameters
     ----------
@@ -57,9 +57,11 @@ def run_sweeps(
     callback : called with each record as it enters the history
     next_step : as `damped_step`
 
-    Returns the last state, and a dict of what `Fit` says of the iteration: "converged", "message", "sweeps" and "history",
-    a dict for the start and for each sweep: "log_evidence", "change", "step". Not converged, it issues a RuntimeWarning.
-    Raises ValueError for a step outside (0, 1], a tolerance that is not positive, a number of sweeps not whole or below 0.
+    Returns the last state, and a dict of what `Fit` says of the iteration: "converged", "message", "sweeps" and
+    "history", a dict for the start and for each sweep: "log_evidence", "change", "step". Not converged, it issues a
+    RuntimeWarning.
+    Raises ValueError for a step outside (0, 1], a tolerance that is not positive, a number of sweeps not whole or below
+    0.
     """
     step, tolerance = check_step(step), check_positive(tolerance, "tolerance")
     max_sweeps = check_count(max_sweeps, "max_sweeps", least=0)
@@ -81,7 +83,7 @@ def run_sweeps(
 
 
 def warn_unconverged(message: str) -> None:
-    """Issue a RuntimeWarning at the line that called the package, however many decorators and optimisers lie between."""
+    """Issue a RuntimeWarning at the line that called the package, whatever decorators and optimisers lie between."""
     names = [frame.f_globals.get("__name__", "") for frame, _ in walk_stack(sys._getframe())]
     entered = max(level for level, name in enumerate(names, start=1) if name.partition(".")[0] == "pepcore")
     warnings.warn(message, RuntimeWarning, stacklevel=entered + 1)
@@ -129,7 +131,7 @@ def halving(attempt: Callable, step: float, smallest: float = SMALLEST_STEP) -> 
 
 
 def unless_astray(new: Any, old: Any) -> Any:
-    """Return the state `new`, or None if its sites want to move so much further than those of `old` that they are lost."""
+    """Return `new`, or None if its sites want to move so much further than those of `old` that they are lost."""
     return new if _change(new) <= RUNAWAY * max(1.0, _change(old)) else None
 
 
@@ -148,9 +150,9 @@ def infer_from(infer: Callable, sites: Any) -> Any:
 class Mixing:
     """Anderson mixing: a `propose` for `run_sweeps` that continues from the best combination of the last sweeps.
 
-    The posterior of many classes factorises over them, but the likelihood does not change if all f_c rise together, so that
-    parallel sweeps creep along that direction: hundreds are needed where few pseudo-points carry many data. Mixing takes 5 to
-    20 times fewer.
+    The posterior of many classes factorises over them, but the likelihood does not change if all f_c rise together, so
+    that parallel sweeps creep along that direction: hundreds are needed where few pseudo-points carry many data. Mixing
+    takes 5 to 20 times fewer.
 
     Of the last damped sweeps it takes the affine combination whose residual, extrapolated linearly, is least. Far from
     the fixed point, and where the combination left no proper cavity, it takes the plain damped sweep. It keeps `DEPTH`

@@ -19,8 +19,8 @@ T = TypeVar("T")
 def as_real(value: ArrayLike, name: str, expected: str = "an array of real numbers") -> Array:
     """Turn real numbers of any shape into a float64 array, without a copy where none is needed.
 
-    Raises ValueError for text, complex numbers, ragged lists, and numbers under a mask; it calls the value `name` and says
-    that it must be `expected`.
+    Raises ValueError for text, complex numbers, ragged lists, and numbers under a mask; it calls the value `name` and
+    says that it must be `expected`.
     """
     refuse_mask(value, name)
     try:
@@ -69,7 +69,7 @@ def check_finite(array: Array, name: str) -> Array:
 
 
 def check_inputs(X: ArrayLike, name: str = "X", columns: int | None = None, copy: bool = False) -> Array:
-    """Check inputs (N, D), one row per point, finite and of so many `columns`; `copy` is for a result that keeps them."""
+    """Check finite inputs (N, D), one row per point, of so many `columns`; `copy` is for a result that keeps them."""
     X = as_real(X, name)
     if X.ndim == 1:
         raise ValueError(f"{name} has shape {X.shape}, expected (N, D) with one row per point; for {X.size} points on "
@@ -82,7 +82,7 @@ def check_inputs(X: ArrayLike, name: str = "X", columns: int | None = None, copy
 
 
 def check_targets(y: ArrayLike, size: int, name: str = "y", each: str = "row of X", copy: bool = False) -> Array:
-    """Check finite targets (size,), one for each of the things that `each` names; `copy` is for a result that keeps them."""
+    """Check finite targets (size,), one for each `each`; `copy` is for a result that keeps them."""
     y = as_real(y, name)
     if y.shape != (size,):
         hint = f"; give {name}.ravel()" if y.ndim == 2 and y.size == size else ""

@@ -20,10 +20,10 @@ class DataNotFoundError(FileNotFoundError):
 def load(name: str, data_home: str | Path | None = None) -> Dataset:
     """Load a data set of the registry and verify it.
 
-    Looks for `<folder>/<name>.csv.gz`, then `<name>.csv.gz`, in `data_home` ($PEPCORE_DATA if None) and in the user's cache;
-    a set that is in neither is rebuilt from its public origin. `registry[name].folder` is the folder. The sets that
-    scikit-learn bundles need no file. X is in the units of the source, y in {−1, +1} for binary sets and 0 ... C − 1 for
-    multi-class ones.
+    Looks for `<folder>/<name>.csv.gz`, then `<name>.csv.gz`, in `data_home` ($PEPCORE_DATA if None) and in the user's
+    cache; a set that is in neither is rebuilt from its public origin. `registry[name].folder` is the folder. The sets
+    that scikit-learn bundles need no file. X is in the units of the source, y in {−1, +1} for binary sets and 0 ... C −
+    1 for multi-class ones.
 
     Raises
     ------

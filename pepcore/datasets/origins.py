@@ -47,7 +47,8 @@ def bundled(loader: str) -> tuple[Array, Array]:
 def parse(lines: list[str], origin: dict, text: dict) -> tuple[Array, Array]:
     """Lines of fields, separated by commas or white space -> X, y, following one [name.origin] table of the registry.
 
-    `origin` has any of "target", "inputs", "labels", "missing", "sparse"; `text` maps positions among the inputs to categories.
+    `origin` has any of "target", "inputs", "labels", "missing", "sparse"; `text` maps positions among the inputs to
+    categories.
     """
     rows = [_fields(line) for line in lines]
     if origin.get("sparse"):

@@ -4,8 +4,8 @@ Whatever its parametrisation, of which `pepcore.decoupled.parametrisations` has 
 
     mean(x) = a(x)ᵀw + k_γ(x)ᵀg,    covariance(x, x') = k(x, x') − a(x)ᵀa(x') + a(x)ᵀV a(x')
 
-with the features a(x) = L⁻¹k_β(x). Nothing here costs more than O(GM + M³), except `residual_variance`, O(GM²), and what
-needs the covariance of gamma itself: `residual_covariance`, `residual_root` and the exact `gamma_product`.
+with the features a(x) = L⁻¹k_β(x). Nothing here costs more than O(GM + M³), except `residual_variance`, O(GM²), and
+what needs the covariance of gamma itself: `residual_covariance`, `residual_root` and the exact `gamma_product`.
 """
 
 from collections.abc import Callable
@@ -101,8 +101,8 @@ class Bases:
     def gamma_product(self, weights: Array, columns: np.ndarray | None = None, K: Array | None = None) -> Array:
         """An estimate of K_γ weights (G,) without bias, from the `columns` (C,) of K_γ; exact with all of them (None).
 
-        K (G, C) are those columns, computed if left out. The estimate is half the gradient of the estimate of the squared
-        norm, (G/C) Σ_c weights_c k_cᵀweights.
+        K (G, C) are those columns, computed if left out. The estimate is half the gradient of the estimate of the
+        squared norm, (G/C) Σ_c weights_c k_cᵀweights.
 
         Source: salimbeni2018 appendix A.3.
         """

@@ -1,8 +1,8 @@
 """The variational bound of a decoupled process, exact or from a mini-batch, and its derivatives.
 
-ELBO = Σ_n E_q[log p(y_n|f(x_n))] − KL(q ‖ p). The expectation is the likelihood's l_α at α = 0, with derivatives d1 in the
-mean and ½ d2 in the variance. Everything about the data is summed in one pass over blocks of rows, O(N (G + M²)) time
-and O(G + M) memory a row of a block; nothing about gamma is cubic or needs a (G, G) array if columns are sampled.
+ELBO = Σ_n E_q[log p(y_n|f(x_n))] − KL(q ‖ p). The expectation is the likelihood's l_α at α = 0, with derivatives d1 in
+the mean and ½ d2 in the variance. Everything about the data is summed in one pass over blocks of rows, O(N (G + M²))
+time and O(G + M) memory a row of a block; nothing about gamma is cubic or needs a (G, G) array if columns are sampled.
 """
 
 from collections.abc import Callable
@@ -89,9 +89,9 @@ def data_terms(
 ) -> tuple[float, tuple, dict]:
     """One pass over rows X (N, D), y (N,), for C latent functions that share the bases.
 
-    `processes` is a tuple of C Process. `stored` takes rows to (A, h, K_γx), as `StoredRows` does; None computes these from X,
-    as `hyper` does in any case. Returns Σ_n E[log p], a tuple of C DataTerm, and a dict, empty unless `hyper`, of derivatives
-    in the kernel's parameters, "points" (G + M, D) and the likelihood's own, at fixed L and processes.
+    `processes` is a tuple of C Process. `stored` takes rows to (A, h, K_γx), as `StoredRows` does; None computes these
+    from X, as `hyper` does in any case. Returns Σ_n E[log p], a tuple of C DataTerm, and a dict, empty unless `hyper`,
+    of derivatives in the kernel's parameters, "points" (G + M, D) and the likelihood's own, at fixed L and processes.
     """
     M, G = len(bases.beta), len(bases.gamma)
     w, g = np.stack([q.w for q in processes]), np.stack([q.g for q in processes])
@@ -132,7 +132,8 @@ def _log_moment(likelihood: Any, y: Array, mean: Array, variance: Array) -> tupl
 def _add_weighted_gram(total: Array, A: Array, weights: Array) -> None:
     """Add A diag(weights) Aᵀ to `total` (M, M), of which only the lower triangle counts.
 
-    The columns with weights of either sign make a product with its own transpose each, which takes half the time of another.
+    The columns with weights of either sign make a product with its own transpose each, which takes half the time of
+    another.
     """
     for sign in (-1.0, 1.0):
         chosen = sign * weights > 0
@@ -236,7 +237,7 @@ def bound(
 
 
 class _HyperTotal:
-    """Derivatives in the kernel and the points: the data terms through K(points, x), the rest through L, K_βγ and K_γ."""
+    """Derivatives in kernel and points: the data terms through K(points, x), the rest through L, K_βγ and K_γ."""
 
     def __init__(self, bases: Bases, columns: np.ndarray | None, shared: dict) -> None:
         self.bases, self.columns, self.gradient = bases, columns, dict(shared)

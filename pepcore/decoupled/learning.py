@@ -194,8 +194,8 @@ class Learner(loop.Learner):
 def check_end(history: list, value: float, size: int) -> None:
     """Raise DivergenceError if the bound of all `size` data is not finite in the end, or lies `FAR` below the first.
 
-    Only in the end: on the way the bound may fall as far and return, since a step of Adam does not grow with the gradient.
-    `history` lists the bound as estimated before each step, `value` is the bound after the last one.
+    Only in the end: on the way the bound may fall as far and return, since a step of Adam does not grow with the
+    gradient. `history` lists the bound as estimated before each step, `value` is the bound after the last one.
     """
     values = np.array([*history, value])
     far = ~np.isfinite(values) | (values < values[0] - FAR * (abs(values[0]) + size))

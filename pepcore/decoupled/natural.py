@@ -1,8 +1,8 @@
 """Natural gradients for the orthogonally decoupled basis, its three parametrisations, and the optimum in closed form.
 
 In the orthogonal basis the natural parameters are (a_γ, S⁻¹m_β, ½S⁻¹): those of a Gaussian on f(beta), which is the
-coupled basis, and a_γ by itself. A natural-gradient step therefore moves the coupled part as if gamma were a known offset
-of the mean, and a_γ along the derivative divided by the prior covariance of what beta leaves unexplained.
+coupled basis, and a_γ by itself. A natural-gradient step therefore moves the coupled part as if gamma were a known
+offset of the mean, and a_γ along the derivative divided by the prior covariance of what beta leaves unexplained.
 """
 
 from typing import NamedTuple
@@ -105,8 +105,8 @@ def coupled_step(bases: Bases, process: Process, data: DataTerm, step: float) ->
     """The process after a natural-gradient step of length `step` in (0, 1] on q(f(beta)), a_γ held still.
 
     V⁻¹ ← (1 − ε) V⁻¹ + ε (I − A diag(d2) Aᵀ) and V⁻¹m ← (1 − ε) V⁻¹m + ε A (d1 − d2 Aᵀm), with m = w + A_γa_γ: in the
-    coordinates of f(beta) equations (16b) and (16c), and the damped site update at α = 0. For a Gaussian likelihood a step
-    of 1 reaches the optimum given a_γ. The process has a lower triangular root, and `data` was computed at it.
+    coordinates of f(beta) equations (16b) and (16c), and the damped site update at α = 0. For a Gaussian likelihood a
+    step of 1 reaches the optimum given a_γ. The process has a lower triangular root, and `data` was computed at it.
 
     Raises NotPositiveDefiniteError if the step leaves no proper q, which takes a likelihood that is not log-concave.
     Source: salimbeni2018 eqs (16b) and (16c); hensman2013; :eq:`og-natural-step`, :eq:`og-step`, :eq:`og-one-step`.
@@ -157,7 +157,8 @@ def optimum(bases: Bases, X: Array, y: Array, noise: float) -> Orthogonal:
     Its mean is that of the coupled optimum with beta and gamma together as pseudo-points, its covariance that of the
     coupled optimum with beta alone. O(N (G + M)² + (G + M)³).
 
-    Source: salimbeni2018 appendix E, with the factor 1/noise that its last equation lost; :eq:`og-optimum`, :eq:`og-gain`.
+    Source: salimbeni2018 appendix E, with the factor 1/noise that its last equation lost; :eq:`og-optimum`,
+    :eq:`og-gain`.
     """
     M, G = len(bases.beta), len(bases.gamma)
     A_gamma = bases.basis.features(bases.gamma)[0] if G else np.zeros((M, 0))

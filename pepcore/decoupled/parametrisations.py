@@ -1,7 +1,7 @@
 """The parametrisations of a decoupled process, see `pepcore.decoupled.bases`.
 
-Each says how (w, g, V) follows from its own parameters (`process`), and takes derivatives back to them (`pull_back`): for
-F(w, g, V) + ½ log|V|, those of F.
+Each says how (w, g, V) follows from its own parameters (`process`), and takes derivatives back to them (`pull_back`):
+for F(w, g, V) + ½ log|V|, those of F.
 
 | class | mean | covariance | source |
 | --- | --- | --- | --- |
@@ -33,8 +33,8 @@ class PulledBack(NamedTuple):
 class _CovarianceOfBeta:
     """Shared by the parametrisations that hold the covariance of f at beta.
 
-    Each gives its second field for a process (`_second`), w from its fields (`_w`), and the derivatives back through that
-    (`_mean_pull_back`): in the fields, the two vectors whose outer product is −Lᵀ dF/dL, and u of dF/dA_γ = u gᵀ.
+    Each gives its second field for a process (`_second`), w from its fields (`_w`), and the derivatives back through
+    that (`_mean_pull_back`): in the fields, the two vectors whose outer product is −Lᵀ dF/dL, and u of dF/dA_γ = u gᵀ.
     """
 
     @classmethod

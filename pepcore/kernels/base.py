@@ -1,4 +1,4 @@
-"""The base class of kernels, and checks at the public door. A kernel need not derive from it: the methods are what counts."""
+"""The base class of kernels, and checks at the public door. A kernel need not derive from it, only have its methods."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from pepcore.validation import as_real, check_finite, check_part
 class Kernel:
     """A covariance function k(x, x').
 
-    A subclass has `parameters`, `_with`, `__call__`, `diagonal`, `value_and_vjp` and `diagonal_vjp`. Kernels are equal if
-    they are of one kind and have equal parameters.
+    A subclass has `parameters`, `_with`, `__call__`, `diagonal`, `value_and_vjp` and `diagonal_vjp`. Kernels are equal
+    if they are of one kind and have equal parameters.
     """
 
     @property
@@ -105,7 +105,7 @@ def shared(derivative: Array, parameter: Any) -> float | Array:
 
 
 def check_kernel(kernel: Kernel, name: str = "kernel") -> Kernel:
-    """Return the kernel; ValueError for what cannot be called or has no `diagonal`, and for a class in place of its instance.
+    """Return the kernel; ValueError for what cannot be called or has no `diagonal`, and for a class, not an instance.
 
     Only gradients need its `value_and_vjp`.
     """

@@ -53,8 +53,8 @@ def weighted_squares(
 ) -> Array:
     """Σ_ij w_ij (l_id − r_jd)² for each dimension, (D,), without an (N, N2, D) array.
 
-    `rows` (N,) and `columns` (N2,) are the sums of weight (N, N2) over its columns and its rows, `mixed` is weight @ right
-    (N, D), and `mixed2` weightᵀ @ left (N2, D); one of these two may be None.
+    `rows` (N,) and `columns` (N2,) are the sums of weight (N, N2) over its columns and its rows, `mixed` is weight @
+    right (N, D), and `mixed2` weightᵀ @ left (N2, D); one of these two may be None.
     """
     if _far(left) or _far(right):
         return np.array([np.vdot(weight, _squares(l, r)) for l, r in zip(left.T, right.T, strict=True)])

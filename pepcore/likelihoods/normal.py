@@ -21,7 +21,7 @@ COEFFICIENTS = np.array([(0.0, *NUMERATOR)[::-1], DENOMINATOR[::-1]])
 
 
 def log_ndtr_derivatives(z: ArrayLike) -> tuple[Array, Array, Array]:
-    """log Φ(z) <= 0, its slope φ/Φ > 0 and minus its second derivative, in (0, 1), for z of any shape; accurate in both tails.
+    """log Φ(z) <= 0, its slope φ/Φ > 0 and minus its second derivative, in (0, 1), accurate in both tails; z of any shape.
 
     Everything follows from Mills' ratio Φ(−x)/φ(x) of x = |z|, which neither underflows nor cancels.
     """

@@ -164,8 +164,8 @@ class Poisson(Likelihood):
     def _expected(y: Array, mean: Array, variance: float | Array) -> tuple[Array, Array, Array]:
         """E[log P(y|f)] under f ~ N(mean, variance), by E[exp(f)] = exp(mean + variance/2), and its derivatives in the mean.
 
-        Of a large count y·mean, the rate and log y! are larger by far than what is left of them, so this is written about
-        the peak at f = log y. The rate is held below exp(300) so that squares do not overflow.
+        Of a large count y·mean, the rate and log y! are larger by far than what is left of them, so this is written
+        about the peak at f = log y. The rate is held below exp(300) so that squares do not overflow.
         """
         top = np.log(np.maximum(y, 1.0))
         away, exponent = mean - top, np.minimum(mean + 0.5 * variance, 300.0)

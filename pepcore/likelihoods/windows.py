@@ -42,8 +42,8 @@ def wide_window(
 ) -> tuple[Array, Array, Array, np.ndarray]:
     """As `concave_window`, for a likelihood of any shape that is largest at `centre`: around the Gaussian's mean.
 
-    At the mean p is exp(−ρ) of its largest value. So where the Gaussian has fallen by exp(−WINDOW²/2 − αρ), what p^α can
-    lift is still negligible.
+    At the mean p is exp(−ρ) of its largest value. So where the Gaussian has fallen by exp(−WINDOW²/2 − αρ), what p^α
+    can lift is still negligible.
     """
     sd = np.sqrt(variance)
     deficit = alpha * (derivatives(y, centre)[0] - derivatives(y, mean)[0])

@@ -18,8 +18,8 @@ def check_model(
 ) -> tuple[tuple, tuple, Array, int]:
     """Return kernels and Z as tuples of 1 or C, noise (C,), and C.
 
-    `kernels`, Z (M, D) and `noise` > 0 are one for all classes, or C each. The labels y (N,) give C where nothing else does;
-    they and the number D of columns are None if not known yet.
+    `kernels`, Z (M, D) and `noise` > 0 are one for all classes, or C each. The labels y (N,) give C where nothing else
+    does; they and the number D of columns are None if not known yet.
 
     Raises ValueError for what is no kernel, fewer than two classes, a number of kernels, arrays Z or noises other than
     1 or C, or what `check_inputs` finds.

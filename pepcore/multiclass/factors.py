@@ -73,9 +73,9 @@ class Pairwise:
 class Joint:
     """The robust-max factor, 1 − ε if f_y is the largest and ε/(C − 1) if not: N factors with C sites each, in the layout (C, N).
 
-    The noise is part of each f here, so that the factor takes two values only, and so does its power. With ε = 0 and
-    α = 1 this is EP on the exact factors, with ε > 0 and α = 0 variational inference. y (N,) are labels in 0 ... C − 1, and
-    epsilon in [0, 1) is the probability of a wrong label.
+    The noise is part of each f here, so that the factor takes two values only, and so does its power. With ε = 0 and α
+    = 1 this is EP on the exact factors, with ε > 0 and α = 0 variational inference. y (N,) are labels in 0 ... C − 1,
+    and epsilon in [0, 1) is the probability of a wrong label.
 
     Source: villacampa2017 eqs (1), (3) and (13), whose ε is ours times C/(C − 1); :eq:`mc-robust`, :eq:`mc-two-values`.
     """
@@ -93,8 +93,8 @@ class Joint:
     def tilted(self, mean: Array, variance: Array, noise: Array, alpha: float) -> Tilted:
         """Moments of the factor's power alpha for f ~ N(mean, variance), both (C, N); noise (C,) > 0.
 
-        With the factor's two values b < a: l = log b + log(1 + α P R)/α, R = ((a/b)^α − 1)/α, and P the probability that
-        f_y is the largest.
+        With the factor's two values b < a: l = log b + log(1 + α P R)/α, R = ((a/b)^α − 1)/α, and P the probability
+        that f_y is the largest.
         """
         log_p, slope, bend = log_largest(self.y, mean, variance + noise[:, None])
         if self.epsilon == 0:

@@ -1,4 +1,4 @@
-"""Learning the hyper-parameters of all classes: L-BFGS, Adam or an adaptive step, with converged or with moving sites."""
+"""Learning the hyper-parameters of all classes: L-BFGS, Adam or adaptive steps, with converged or with moving sites."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial

@@ -37,7 +37,7 @@ class ClassMaps:
         return self.features[c % len(self.features)]
 
     def natural_parameters(self, tau: Array, nu: Array) -> tuple[list, list]:
-        """What sites (C, N) add to each class: precisions (lower triangles) (M, M) and shifts (M,). Source: :eq:`mc-sums`."""
+        """What sites (C, N) add to each class: precisions (M, M), lower triangles, and shifts (M,); source: :eq:`mc-sums`."""
         pairs = [lower_sums(self.of(c), Sites(tau[c], nu[c])) for c in range(self.C)]
         return [precision for precision, _ in pairs], [shift for _, shift in pairs]
 

@@ -1,7 +1,8 @@
 """Learning on mini-batches: one step of the sites of a batch, and one step of Adam on the hyper-parameters.
 
-"sep" and "vi" keep only the summed natural parameters, O(C M²) numbers, so that the data may be arrays in memory, arrays
-mapped from a file, or blocks from an iterator, and be as many as time allows. "ep" and "gfitc" keep every datum's sites.
+"sep" and "vi" keep only the summed natural parameters, O(C M²) numbers, so that the data may be arrays in memory,
+arrays mapped from a file, or blocks from an iterator, and be as many as time allows. "ep" and "gfitc" keep every
+datum's sites.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence

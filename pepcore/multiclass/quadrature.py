@@ -79,7 +79,8 @@ def log_largest(y: np.ndarray, mean: Array, variance: Array) -> tuple[Array, Arr
 def probabilities(mean: Array, variance: Array) -> Array:
     """P (N, C) that each of C independent f_c ~ N(mean_c, variance_c) is the largest; (N, C) arrays, variance > 0.
 
-    The C integrals are computed apart, so that how far their sum is from 1 shows their error: below 1e-8 for C up to 30.
+    The C integrals are computed apart, so that how far their sum is from 1 shows their error: below 1e-8 for C up to
+    30.
 
     Source: villacampa2017 eq. (68).
     """
@@ -143,8 +144,8 @@ def _windows(race: _Race) -> tuple[Array, Array]:
 def _floor(race: _Race) -> Array:
     """Below this, (N,), every integrand is less than exp(−32) of its peak: the window begins as a narrow rival asks for.
 
-    If the peak is above a rival's mean μ, then at μ − 9√v the integrand is below Φ(−9) exp(9 φ(0)/Φ(0))/Φ(0) of the peak:
-    the logarithm of the other factors is concave, and at the peak it does not fall faster than the rival's rises.
+    If the peak is above a rival's mean μ, then at μ − 9√v the integrand is below Φ(−9) exp(9 φ(0)/Φ(0))/Φ(0) of the
+    peak: the logarithm of the other factors is concave, and at the peak it does not fall faster than the rival's rises.
     """
     slope = (race.own_mean - race.centre) / race.own_variance
     for centre, spread in zip(race.centre, race.spread, strict=True):

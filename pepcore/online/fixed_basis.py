@@ -99,8 +99,8 @@ def nystrom(
 ) -> tuple[Array, Array]:
     """Regression with K replaced by its Nyström approximation AᵀA, and nothing else: for comparison only.
 
-    The covariances of Xs with X stay exact, so the whole is no Gaussian process: a variance may come out negative. Arguments
-    as in `power_ep.regression`, with basis vectors Z (M, D); Xs is (S, D).
+    The covariances of Xs with X stay exact, so the whole is no Gaussian process: a variance may come out negative.
+    Arguments as in `power_ep.regression`, with basis vectors Z (M, D); Xs is (S, D).
 
     Returns mean kᵀ(σ²I + AᵀA)⁻¹y (S,) and variance k(x, x) − kᵀ(σ²I + AᵀA)⁻¹k (S,) with k = k(X, x).
     Raises ValueError for wrong shapes, NaN, a noise that is not positive, a jitter outside [0, 1e-2].

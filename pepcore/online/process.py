@@ -1,12 +1,12 @@
 """A Gaussian process on a changing set of basis vectors, every step in O(M²).
 
 It is kept in the book's coordinates, v = Wu with K⁻¹ = WᵀW: the posterior N(m, V), whose V lies between 0 and I however
-close the basis vectors are, and the sum of the sites, Λ and b with V⁻¹ = I + Λ. The lemma's (α, C) and the EP parameters
-of `pepcore.online.projection` have elements as large as those of K⁻¹; they are computed on request.
+close the basis vectors are, and the sum of the sites, Λ and b with V⁻¹ = I + Λ. The lemma's (α, C) and the EP
+parameters of `pepcore.online.projection` have elements as large as those of K⁻¹; they are computed on request.
 
-A new basis vector adds a coordinate to v, at its prior: nothing else changes. To remove one, v is rotated until the part
-of f there that the other basis vectors do not determine is a coordinate of its own. That coordinate is then set to zero:
-the posterior given v_j = 0 is the one with the least KL(pruned ‖ full).
+A new basis vector adds a coordinate to v, at its prior: nothing else changes. To remove one, v is rotated until the
+part of f there that the other basis vectors do not determine is a coordinate of its own. That coordinate is then set to
+zero: the posterior given v_j = 0 is the one with the least KL(pruned ‖ full).
 """
 
 from typing import Self
@@ -150,8 +150,8 @@ class Process:
     def multiply(self, a: Array, tau: float, nu: float, Va: Array, mean: float, variance: float) -> None:
         """Multiply in the factor exp(ν aᵀv − ½ τ (aᵀv)²); with −τ and −ν it is divided out.
 
-        With τ = −r/(1 + rσ²) and ν = τ(m − q/r) the change is m + q Va and V + r Va aᵀV, the online update. `a` and Va are (S,),
-        mean and variance > 0 the moments aᵀm and aᵀVa of aᵀv.
+        With τ = −r/(1 + rσ²) and ν = τ(m − q/r) the change is m + q Va and V + r Va aᵀV, the online update. `a` and Va
+        are (S,), mean and variance > 0 the moments aᵀm and aᵀVa of aᵀv.
 
         Source: csato2002 eqs (107), (115) and (131); :eq:`cs-online`, :eq:`cs-delete`.
         """
@@ -179,8 +179,8 @@ class Process:
     def prune(self, slot: int) -> Array | None:
         """Remove the basis vector in `slot` with the least KL(pruned ‖ full).
 
-        Returns h (S,), by which the directions of sites turn to a − 2 (aᵀh) h, or None where they stay. Afterwards a[slot] must
-        be set to zero.
+        Returns h (S,), by which the directions of sites turn to a − 2 (aᵀh) h, or None where they stay. Afterwards
+        a[slot] must be set to zero.
         Source: csato2002 eqs (77), (79), (126) and (128); :eq:`cs-condition`, :eq:`cs-marginal`.
         """
         h = self._turn(slot)

@@ -45,7 +45,8 @@ class DirectedSites:
 class Learner:
     """Learns one datum after the other, and changes the process.
 
-    `budget`, `novelty` and `rho` are as in `online.infer`; `sites` remembers each datum's site, for EP, and None forgets them.
+    `budget`, `novelty` and `rho` are as in `online.infer`; `sites` remembers each datum's site, for EP, and None
+    forgets them.
     """
 
     def __init__(
@@ -59,8 +60,8 @@ class Learner:
     def sweep(self, X: Array, y: Array, order: Any, first: int = 0, moving: bool = True) -> dict:
         """Take in rows `order` of X (N, D) and y (N,); `first` is the number of row 0 among all data.
 
-        If `moving`, basis vectors may come and go. Returns the dict "log_predictive", "change", "included", "removed", see
-        `online.OnlineFit`; a basis vector that went at the same visit at which it came counts as neither.
+        If `moving`, basis vectors may come and go. Returns the dict "log_predictive", "change", "included", "removed",
+        see `online.OnlineFit`; a basis vector that went at the same visit at which it came counts as neither.
         """
         self.report = {"log_predictive": 0.0, "change": 0.0, "included": 0, "removed": 0}
         for begin in range(0, len(order), BLOCK):
@@ -136,8 +137,8 @@ class Learner:
     def _forget(self, row: int) -> None:
         """Divide the site of a datum out, if it has one; source: csato2002 eq. (131).
 
-        Where a site is so sharp that this would leave mostly rounding, the others are multiplied anew; if all have τ >= 0 their
-        product is proper.
+        Where a site is so sharp that this would leave mostly rounding, the others are multiplied anew; if all have τ >=
+        0 their product is proper.
         """
         sites, process = self.sites, self.process
         if sites is None or not (sites.tau[row] or sites.nu[row]):
@@ -194,7 +195,8 @@ def _site(
     the residual variance that belongs to the process; the site is then taken for a function of aᵀv, of variance
     `spread`, alone, and its logarithm loses ½ τ · kept on average. `shrinkage` is 1 + d2 · (spread + kept).
 
-    Source: csato2002 eqs (108) to (114), with the constant of eq. (111) that eq. (113) lacks; :eq:`cs-site`, :eq:`cs-rho`.
+    Source: csato2002 eqs (108) to (114), with the constant of eq. (111) that eq. (113) lacks; :eq:`cs-site`,
+    :eq:`cs-rho`.
     """
     tau, nu = -d2 / shrinkage, (d1 - d2 * mean) / shrinkage
     return tau, nu, l - site_log_mass(tau, nu, mean, spread + kept) - 0.5 * tau * kept

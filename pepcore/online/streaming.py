@@ -118,10 +118,10 @@ def start(kernel: Kernel, likelihood: Likelihood, *, budget: int | None = None, 
 
 @one_blas_thread
 def update(state: State, X: ArrayLike, y: ArrayLike) -> State:
-    """Learn from more data, one after the other, each looked at once; return the new state and leave the old one as it is.
+    """Learn from more data, each looked at once; return the new state and leave the old one as it is.
 
-    X is (B, D) and y (B,), for Probit labels -1 and +1. The state takes O(M²) numbers however many data it has seen, and
-    each datum O(M²) time.
+    X is (B, D) and y (B,), for Probit labels -1 and +1. The state takes O(M²) numbers however many data it has seen,
+    and each datum O(M²) time.
 
     Raises
     ------
@@ -141,7 +141,7 @@ def update(state: State, X: ArrayLike, y: ArrayLike) -> State:
 
 
 def prune(state: State, i: int) -> State:
-    """The state without its basis vector number i: of all processes on the others, that with the least KL(pruned ‖ full).
+    """The state without its basis vector number i: of all processes on the others, the least KL(pruned ‖ full) away.
 
     Raises ValueError if i is not in 0 ... M − 1, or there is only one basis vector. The state given stays as it is.
     Source: csato2002 eqs (77), (79), (126) and (128); :eq:`cs-condition`, :eq:`cs-prune`.

@@ -221,8 +221,8 @@ SCHEDULES = {"parallel": _parallel, "alternating": _alternating, "sequential": _
 def gradient_of(features: Features, y: Array, likelihood: Likelihood, alpha: float | Array, state: State) -> dict:
     """∂F/∂a = l' m\\ + (l'' + α l'²) V\\a and ∂F/∂h = ½ (l'' + α l'²), pulled back to kernel and Z.
 
-    m\\ = m + α (τ μ\\ − ν) V a and V\\a = V a/c; l' and l'' are the derivatives of l_α. What the sites do cancels at the
-    fixed point, and the prior of v does not depend on any parameter. For the likelihood's own, ∂F/∂θ = Σ ∂l_α/∂θ.
+    m\\ = m + α (τ μ\\ − ν) V a and V\\a = V a/c; l' and l'' are the derivatives of l_α. What the sites do cancels at
+    the fixed point, and the prior of v does not depend on any parameter. For the likelihood's own, ∂F/∂θ = Σ ∂l_α/∂θ.
 
     Source: :eq:`sc-gradient`, :eq:`sc-tied`.
     """

@@ -17,8 +17,8 @@ SAMPLE = 2000  # rows that tell the spread of all
 class InMemory:
     """Random batches of arrays, which may be mapped from a file: only the rows of a batch are read.
 
-    `data` is (X, y), (N, D) and (N,); ValueError for other shapes, and for labels that are not numbers. `batch` is the number
-    of rows in a batch, `seed` is for their order.
+    `data` is (X, y), (N, D) and (N,); ValueError for other shapes, and for labels that are not numbers. `batch` is the
+    number of rows in a batch, `seed` is for their order.
     """
 
     def __init__(self, data: tuple, batch: int, seed: int | np.random.Generator) -> None:

@@ -18,8 +18,8 @@ POINTS = ("Z", "beta", "gamma")
 def open_box(bounds: list) -> list:
     """Return `bounds`, without the upper end of the last one if every coordinate has two.
 
-    In a box that is closed on all sides the first step of L-BFGS-B is the whole gradient, which from a bad start leads into
-    a corner, where nothing depends on anything any more; else it has at most unit length.
+    In a box that is closed on all sides the first step of L-BFGS-B is the whole gradient, which from a bad start leads
+    into a corner, where nothing depends on anything any more; else it has at most unit length.
     """
     if all(high is not None for _, high in bounds):
         low, _ = bounds[-1]
@@ -31,9 +31,9 @@ def open_box(bounds: list) -> list:
 class Coordinates:
     """Pack a dict of values into one vector, and back; the order is that of the dict.
 
-    A value is an object with `parameters`, such as a kernel, an array, or a tuple of values, as of many classes. Those named
-    in `POSITIVE` are in the vector as logarithms, those in `POINTS` in units of `spread`; the rest are as they are: vectors,
-    and lower triangles of matrices.
+    A value is an object with `parameters`, such as a kernel, an array, or a tuple of values, as of many classes. Those
+    named in `POSITIVE` are in the vector as logarithms, those in `POINTS` in units of `spread`; the rest are as they
+    are: vectors, and lower triangles of matrices.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ class Coordinates:
 
 
 def _arrays(like: Any, value: Any) -> Iterator:
-    """Yield the numbers and arrays in `value`, which has the form of `like`, or holds dicts and lists in place of its parts.
+    """Yield the numbers and arrays in `value`, formed like `like`, or with dicts and lists in place of its parts.
 
     One for all stands as it is, without a list around it, as in the gradient of kernel and Z that all classes share.
     """

@@ -13,14 +13,14 @@ from pepcore.training.loop import Interruptible, bar
 
 
 class _SettledError(Exception):
-    """Inference now converges, but the point that L-BFGS stands on came from unconverged inference: it must begin again."""
+    """Inference now converges, but L-BFGS stands on a point where it had not: the search must begin again."""
 
 
 class Search:
     """L-BFGS from one or more starts; remembers the best point, so that an interrupt or a failure loses nothing.
 
-    If the inference of an evaluation has not converged, what it calls the evidence need not be one: the evaluation counts
-    as failed, unless no other has converged before in the same start.
+    If the inference of an evaluation has not converged, what it calls the evidence need not be one: the evaluation
+    counts as failed, unless no other has converged before in the same start.
 
     Parameters
     ----------
@@ -123,7 +123,8 @@ class Search:
     def _low_wall(self, point: Array) -> float:
         """A value for a failed point: as far above the start of the line search as its slope there would lead below it.
 
-        Too high for the point to be taken, and low enough that the next one is a fraction of the step, not next to none.
+        Too high for the point to be taken, and low enough that the next one is a fraction of the step, not next to
+        none.
         """
         start, value, gradient = self.accepted
         return value + abs(gradient @ (point - start))
