@@ -3,53 +3,51 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-READY := $(VENV)/.ready
-UV := $(VENV)/lock/bin/uv
 
 # These problems are small: one BLAS thread in each process, and processes in parallel.
 export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
-export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help book test lint serve lab lock clean
+.PHONY: help ready book test lint serve lab lock bench clean
 
 help:             ## list these commands
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 
-book: $(READY)    ## execute the chapters and build the site
-	@$(BIN)/python tools/vendor_js.py
+book: ready       ## execute the chapters and build the site
 	@PEPCORE_PROGRESS=0 $(BIN)/python tools/build_book.py
 
-test: lint        ## everything that proves package and book right
-	$(BIN)/python -m pytest -n 2 --dist loadscope -m "not book"
-	@$(MAKE) --no-print-directory book
-	PEPCORE_PROGRESS=0 $(BIN)/python -m pytest -n 2 --dist loadscope -m book --nbval --nbval-sanitize-with tests/nbval_sanitise.cfg tests chapters
+test: lint book   ## everything that proves package and book right
+	PEPCORE_PROGRESS=0 $(BIN)/python -m pytest -n 2 --dist loadscope --nbval-built --nbval-sanitize-with tests/nbval_sanitise.cfg \
+	  tests chapters
 
-lint: $(READY)    ## ruff and mypy
+lint: ready       ## ruff and mypy
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-serve: book       ## show the built site at http://localhost:8000
-	$(BIN)/python -m http.server 8000 --bind 127.0.0.1 --directory _build/html
+serve: book       ## show the built site at http://localhost:8000, or the next free port
+	@$(BIN)/python tools/serve.py
 
-lab: $(READY)     ## open the chapters in JupyterLab
+lab: ready        ## open the chapters in JupyterLab
 	$(BIN)/jupyter lab chapters
 
-lock: $(READY)    ## renew requirements.txt from requirements.in, and package-lock.json
-	test -x $(UV) || ($(PYTHON) -m venv $(VENV)/lock && $(VENV)/lock/bin/python -m pip install --quiet uv)
-	$(UV) pip compile --quiet --upgrade --universal --python-version 3.11 requirements.in -o requirements.txt \
+lock: ready       ## renew requirements.txt from requirements.in, and package-lock.json
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 requirements.in -o requirements.txt \
 	  --no-header --no-emit-index-url --no-emit-find-links
 	$(BIN)/python tools/vendor_js.py --lock
 
-clean:            ## remove everything that these commands made
-	rm -rf $(VENV) node_modules _vendor _build build *.egg-info
-	find . -name __pycache__ -prune -exec rm -rf {} +
+bench: ready      ## time pepcore beside other packages, with their settings PEPCORE_BENCH_GPFLOW, _GPY, _GPYTORCH
+	$(BIN)/python tests/benchmarks/bench.py
+	$(BIN)/python tests/benchmarks/report.py
 
-$(READY): requirements.txt pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, this is " + sys.version.split()[0] + "; name another with: make book PYTHON=python3.11")'
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --requirement requirements.txt
-	$(BIN)/python -m pip install --quiet --no-deps --editable .
-	@touch $@
+clean:            ## remove everything that these commands made
+	rm -rf $(VENV) node_modules _vendor _build build dist *.egg-info .pytest_cache .ruff_cache .hypothesis .coverage
+	find . -name .git -prune -o \( -name __pycache__ -o -name .ipynb_checkpoints \) -prune -exec rm -rf {} +
+	find . -name .git -prune -o -name '*.part' -exec rm -f {} +
+	rm -f figures/*.draft figures/results/*.lock figures/results/*.owner figures/results/*.draft
+
+ready:
+	@command -v "$(PYTHON)" >/dev/null || { echo 'There is no "$(PYTHON)": install Python 3.11 or newer, or name another one, as in make book PYTHON=python3.12.' >&2; exit 1; }
+	@"$(PYTHON)" tools/set_up.py

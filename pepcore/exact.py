@@ -5,6 +5,7 @@ The matrix that is factorised is B = I + √τ K √τ, whose eigenvalues are at
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -25,11 +26,30 @@ from pepcore.gaussian import (
 from pepcore.kernels.base import Kernel, check_kernel
 from pepcore.likelihoods import Gaussian
 from pepcore.likelihoods.base import Likelihood, check_likelihood
+from pepcore.normal_equations import check_left_out
 from pepcore.posterior import Posterior
-from pepcore.results import Fit
+from pepcore.results import Fit, LeftOut
 from pepcore.sites import ImproperCavityError, Sites, cavity, move, rank_one_update, target
 from pepcore.sweeps import parallel, run_sweeps
 from pepcore.validation import check_alpha, check_inputs, check_jitter, check_positive, check_targets
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ExactFit(Fit):
+    """A `Fit` with Z = X, whose sites are functions of f at the data themselves."""
+
+    def _left_out(self, X: Array, y: Array) -> LeftOut:
+        """s\\ = s/(1 − τs) and μ\\ = μ − γs\\ with γ = ν − τμ, without the jitter of the posterior's basis; :eq:`loo-cavity`."""
+        basis = self.posterior.basis
+        if not np.array_equal(X, basis.Z):
+            raise ValueError("X must be the inputs of the fit, in the same order")
+        K, root = basis.kernel(X), np.sqrt(self.sites.tau)
+        L, _ = safe_cholesky(np.eye(len(K)) + root[:, None] * K * root, name="I + √τ K √τ")
+        gamma, mean, variance, left, _ = _marginals(K, self.sites, root, L)
+        check_left_out(left)
+        variance = variance / left
+        mean = mean - gamma * variance
+        return LeftOut(mean, variance, self.likelihood.log_predictive(y, mean, variance))
 
 
 def regression(kernel: Kernel, X: ArrayLike, y: ArrayLike, *, noise: float = 0.1, jitter: float = 1e-10) -> Fit:
@@ -59,7 +79,7 @@ def regression(kernel: Kernel, X: ArrayLike, y: ArrayLike, *, noise: float = 0.1
     sites = Sites(np.full(len(y), 1 / noise), y / noise)
     posterior = _posterior(kernel, X, sites, jitter)
     gradient = partial(_regression_gradient, kernel, X, L, white)
-    return Fit(float(log_evidence), posterior, Gaussian(noise), 1.0, sites, gradient)
+    return ExactFit(float(log_evidence), posterior, Gaussian(noise), 1.0, sites, gradient)
 
 
 def _regression_gradient(kernel: Kernel, X: Array, L: Array, white: Array) -> dict:
@@ -113,7 +133,7 @@ def infer(
     state, ending = run_sweeps(evaluate, propose, Sites.flat(len(y)), **options)
     posterior = _posterior(kernel, X, state.sites, jitter)
     gradient = partial(_fixed_point_gradient, kernel, X, y, likelihood, alpha, state)
-    return Fit(state.log_evidence, posterior, likelihood, alpha, state.sites, gradient, **ending)
+    return ExactFit(state.log_evidence, posterior, likelihood, alpha, state.sites, gradient, **ending)
 
 
 class _State(NamedTuple):
@@ -192,7 +212,7 @@ def _sequential(K: Array, y: Array, likelihood: Likelihood, alpha: float | Array
         dtau, dnu = (moved.tau - site.tau)[0], (moved.nu - site.nu)[0]
         tau[one], nu[one] = moved.tau, moved.nu
 
-        rank_one_update(mean, covariance, covariance[:, n].copy(), mean[n], covariance[n, n], dtau, dnu)
+        rank_one_update(mean, covariance, covariance[:, n].copy(), mean[n], covariance[n, n], tau=dtau, nu=dnu)
     return Sites(tau, nu)
 
 

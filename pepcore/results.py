@@ -9,14 +9,20 @@ instead.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pepcore.features import Features
 from pepcore.gaussian import Array
 from pepcore.kernels import Kernel
-from pepcore.validation import check_targets
+from pepcore.likelihoods import Gaussian
+from pepcore.normal_equations import SAME, without_own_site
+from pepcore.posterior import Posterior
+from pepcore.sites import Sites
+from pepcore.threads import one_blas_thread
+from pepcore.validation import check_inputs, check_targets
 
 LINE = 120  # characters that a result is shown in, if it fits; else it takes four lines
 
@@ -39,6 +45,20 @@ class Record(dict):
                 callback(self)
             finally:  # a callback may raise KeyboardInterrupt to end the learning
                 del self.result, self.parameters
+
+
+class LeftOut(NamedTuple):
+    """Each datum as the others predict it.
+
+    Attributes
+    ----------
+    mean, variance : (N,), or (N, C) for C latent functions, of the latent f at the datum's own input
+    log_density : (N,), log p(y_n | all other data) in nats; a density for real y, else a probability
+    """
+
+    mean: Array
+    variance: Array
+    log_density: Array
 
 
 class Result:
@@ -73,6 +93,13 @@ class Result:
         mean, variance = self.predict_f(Xs)
         ys = self.likelihood.validate(check_targets(ys, len(mean), "ys", each="row of Xs"))
         return self.likelihood.log_predictive(ys, mean, variance)
+
+    def leave_one_out(self, X: ArrayLike, y: ArrayLike) -> LeftOut:
+        """Predict each datum of the fit from all others, see `pepcore.leave_one_out`."""
+        raise NotImplementedError(
+            f"{type(self).__name__} keeps no site for each datum that could be taken out; fit with power_ep.infer, "
+            "exact.infer or online.infer, which do, or measure on data held out"
+        )
 
     def trace(self, key: str = "log_evidence") -> Array:
         """The values of one key of the history, as an array; NaN where a record has none."""
@@ -118,6 +145,35 @@ class Fit(Result):
     def jitter(self) -> float:
         return self.posterior.basis.jitter
 
+    @one_blas_thread
+    def leave_one_out(self, X: ArrayLike, y: ArrayLike) -> LeftOut:
+        """Predict each datum of the fit from all others, see `pepcore.leave_one_out`."""
+        X, y = self._own_data(X, y)
+        return self._left_out(X, y)
+
+    def _own_data(self, X: Any, y: Any) -> tuple[Array, Array]:
+        """X (N, D) and y (N,) as this fit has seen them."""
+        if not isinstance(self.sites, Sites):
+            raise NotImplementedError(
+                "this fit keeps no site for each datum that could be taken out: those of blocks belong to a whole block, "
+                "those of 'sep' are tied, and decoupled bases have none; fit without blocks, with another approximation or "
+                "with power_ep.infer, or measure on data held out"
+            )
+        size = self.sites.tau.shape[-1]
+        X = check_inputs(X)
+        y = self.likelihood.validate(check_targets(y, len(X)))
+        if len(X) != size:
+            raise ValueError(f"X and y must be the {size} data of the fit, in the same order; got {len(X)} rows")
+        if isinstance(self.likelihood, Gaussian) and np.any(
+            np.abs(y * self.sites.tau - self.sites.nu) > SAME * np.abs(self.sites.nu).max()
+        ):
+            raise ValueError("y must be the targets of the fit, in the same order and in the same units; these have other sites")
+        return X, y
+
+    def _left_out(self, X: Array, y: Array) -> LeftOut:
+        mean, variance = latent_left_out(self.posterior, self.sites, X)
+        return LeftOut(mean, variance, self.likelihood.log_predictive(y, mean, variance))
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Model(Result):
@@ -153,6 +209,10 @@ class Model(Result):
     def alpha(self) -> float | Array:
         return self.fit.alpha
 
+    def leave_one_out(self, X: ArrayLike, y: ArrayLike) -> LeftOut:
+        """Predict each datum from all others at the parameters learnt from all, see `pepcore.leave_one_out`."""
+        return self.fit.leave_one_out(X, y)
+
     @property
     def kernel(self) -> Kernel:
         return self.parameters["kernel"]
@@ -170,3 +230,47 @@ class Model(Result):
     def noise(self) -> Any:
         """Noise variance, or (C,) of the classes; None for a likelihood without noise."""
         return self.parameters.get("noise")
+
+
+def latent_left_out(posterior: Posterior, sites: Sites, X: Array) -> tuple[Array, Array]:
+    """Mean (N,) and variance (N,) of the latent f at each row of X (N, D) without its own site, one along each a_n."""
+    features = Features(posterior.basis, check_inputs(X, columns=posterior.basis.Z.shape[1]), None, None, None, None)
+    mean, variance = without_own_site(features, sites, posterior.mean, posterior.precision_cholesky)
+    for rows, _, h in features.blocks():
+        variance[rows] += h
+    return mean, variance
+
+
+def leave_one_out(fit: Result, X: ArrayLike, y: ArrayLike) -> LeftOut:
+    """Predict each datum of a fit from all others, without a refit.
+
+    The whole site of datum n is divided out of the posterior, whatever the power: the posterior of the other data has no
+    factor of datum n at all, while the fraction alpha belongs to the update. With Gaussian noise this is exactly what a
+    refit without the datum, at the same hyper-parameters and Z, would predict. With other likelihoods the other sites would
+    still move in a refit, and they do not here, which leaves an error that is small beside the change itself. Hyper-parameters
+    and Z have seen every datum: what comes out is better than on new data where these were learnt.
+
+    Parameters
+    ----------
+    fit : Fit, OnlineFit, MulticlassFit ("ep", "gfitc" or "vi") or Model
+        With a site for each datum. Parts that hold for all data, such as the basis vectors of `online.infer`, stay.
+    X : (N, D) inputs of the fit, in the same order
+    y : (N,) its targets
+
+    Returns
+    -------
+    LeftOut : mean and variance of the latent f, log_density in nats
+        It takes O(NM²) time; O(N³) for a fit by `exact`.
+
+    Raises
+    ------
+    NotImplementedError
+        If the fit has no site for each datum: blocks, "sep", decoupled bases, streams.
+    ValueError
+        If X and y are not the data of the fit.
+    ImproperCavityError
+        If the others leave no proper posterior; it names the data. Only likelihoods that are not log-concave do this.
+
+    Source: :eq:`loo-cavity`, :eq:`loo-density`.
+    """
+    return fit.leave_one_out(X, y)

@@ -102,7 +102,7 @@ def move(sites: Sites, goal: Sites, variance: Array) -> Array:
 
 
 def rank_one_update(
-    mean: Array, covariance: Array, Va: Array, along: float, spread: float, tau: float, nu: float
+    mean: Array, covariance: Array, Va: Array, along: float, spread: float, *, tau: float, nu: float
 ) -> None:
     """Multiply the factor exp(ν aᵀv − ½ τ (aᵀv)²) into N(mean, covariance), in place; with −τ and −ν it is divided out.
 

@@ -5,7 +5,7 @@ own pools wait for each other: on two cores two threads took three to six times 
 parallel processes instead. `exact` is left alone, since its large factorisations do gain from more threads.
 """
 
-from contextlib import ContextDecorator
+from functools import wraps
 from threading import Lock
 
 import numpy as np
@@ -13,7 +13,7 @@ import scipy.linalg  # noqa: F401 - loads the BLAS libraries, which the controll
 from threadpoolctl import OpenBLASController, ThreadpoolController
 
 
-class _OneBlasThread(ContextDecorator):
+class _OneBlasThread:
     """Decorator and context: BLAS has one thread from the first of overlapping calls to the end of the last.
 
     BLAS knows one limit for the whole process. Were every call to restore what it found, the last of two that overlap in
@@ -36,6 +36,15 @@ class _OneBlasThread(ContextDecorator):
             if not self.calls:
                 self.limit.restore_original_limits()
                 _let_others_set_limits()
+
+    def __call__(self, function):
+        # not contextlib's ContextDecorator: a warning would then be blamed on a line of contextlib
+        @wraps(function)
+        def limited(*args, **options):
+            with self:
+                return function(*args, **options)
+
+        return limited
 
 
 def _let_others_set_limits():

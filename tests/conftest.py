@@ -1,19 +1,34 @@
-"""What all tests share. In CI (the variable CI is set) a skipped test has failed, unless it is marked `may_skip`."""
+"""What all tests share, and which tests may be left out.
+
+A test that needs a large data set is left out where $PEPCORE_DATA is not set; where it is set, the set must be there. One
+that needs a browser, or anything else that a machine may lack, is left out where that is missing; in CI (the variable CI
+is set) that is a failure. One line at the end says how many were left out, and what would bring them back.
+"""
 
 import os
+from collections import Counter
 from contextlib import contextmanager
 from pathlib import Path
 
+import built_outputs
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+
+NEEDS_DATA = "need a large data set (set PEPCORE_DATA to a folder with the sets that the page The data sets calls large)"
+NEEDS_BROWSER = "need a browser (install Chromium or Chrome)"
 
 # before NumPy is imported: these problems are small, and processes run in parallel
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
 
+def pytest_addoption(parser):
+    parser.addoption("--nbval-built", action="store_true", help="compare notebooks with what `make book` computed")
+
+
 def pytest_configure(config):
+    config.pluginmanager.register(built_outputs)        # the hooks of a conftest.py see no files outside its folder
     try:
         from hypothesis import settings
     except ImportError:
@@ -79,29 +94,43 @@ def changed(function, place, change):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Cells that nbval collects count as tests of the book; asking for nbval and finding no cell is an error."""
+    """Cells of notebooks count as tests of the book; asking for them and finding none is an error."""
     cells = [item for item in items if item.path.suffix == ".ipynb"]
     for cell in cells:
         cell.add_marker("book")
-    if config.getoption("nbval", False) and not cells:
-        raise pytest.UsageError("--nbval was given, but no cell of a notebook was found")
+    if (config.getoption("nbval") or config.getoption("nbval_built")) and not cells:
+        raise pytest.UsageError("notebooks were asked for, but no cell of one was found")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item):
+    with _without_large_sets():
+        return (yield)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item):
-    """A test whose data are neither here nor to be had is skipped."""
+    with _without_large_sets():
+        return (yield)
+
+
+@contextmanager
+def _without_large_sets():
+    """Leave a test out that needs a data set which is not here, where nobody has said that it is."""
     from pepcore.datasets import DataNotFoundError
 
     try:
-        return (yield)
-    except DataNotFoundError as problem:
-        pytest.skip(f"needs the data: {problem}")
+        yield
+    except DataNotFoundError:
+        if os.environ.get("PEPCORE_DATA"):
+            raise
+        pytest.skip(NEEDS_DATA)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item, call):
     report = yield
-    if _ran_in_ci() and report.skipped and not hasattr(report, "wasxfail") and not item.get_closest_marker("may_skip"):
+    if report.skipped and not hasattr(report, "wasxfail") and _must_run(report):
         _fail(report)
     return report
 
@@ -109,20 +138,49 @@ def pytest_runtest_makereport(item, call):
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report(collector):
     report = yield
-    if _ran_in_ci() and report.skipped:
+    if report.skipped and _must_run(report):
         _fail(report)
     return report
 
 
-def _ran_in_ci():
-    return os.environ.get("CI", "") not in ("", "0", "false")
+def _must_run(report):
+    """Whether CI asks for this test. Large sets have a switch of their own, $PEPCORE_DATA."""
+    return os.environ.get("CI", "") not in ("", "0", "false") and _reason(report) != NEEDS_DATA
+
+
+def _reason(report):
+    """Why a test was skipped, without pytest's own prefix."""
+    reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    return reason.removeprefix("Skipped: ")
 
 
 def _fail(report):
     """Turn the report of a skip into one of a failure with the same reason."""
-    reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+    report.longrepr = f"{_reason(report)}\nIn CI nothing may be left out: what the test needs is missing there."
     report.outcome = "failed"
-    report.longrepr = f"{reason}\nIn CI nothing may be skipped: what the test needs is missing there."
+
+
+def pytest_terminal_summary(terminalreporter):
+    """One line for everything that was left out."""
+    reasons = Counter(_reason(report) for report in terminalreporter.getreports("skipped"))
+    if reasons:
+        parts = "; ".join(f"{count} {reason}" for reason, count in reasons.most_common())
+        terminalreporter.write_line(f"left out: {parts}", yellow=True)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_downloads():
+    """Let no test fetch a data set: what is missing on this machine is left out."""
+    import pooch
+    import sklearn.datasets
+
+    def refuse(*arguments, **options):
+        raise OSError("tests fetch no data")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pooch, "retrieve", refuse)
+        patch.setattr(sklearn.datasets, "fetch_openml", refuse)
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -136,13 +194,7 @@ def site():
 
 
 def reference(name):
-    """Values computed by other software, from the folder PEPCORE_REFERENCE or beside that of the data sets."""
+    """Values computed by other software; `tests/reference/README.md` says by which, and how."""
     import numpy as np
 
-    folder = os.environ.get("PEPCORE_REFERENCE")
-    if folder is None and "PEPCORE_DATA" in os.environ:
-        folder = Path(os.environ["PEPCORE_DATA"]).parent / "reference"
-    path = Path(folder or "reference") / name
-    if not path.exists():
-        pytest.skip(f"no file {path}: set PEPCORE_REFERENCE to the folder of reference values")
-    return np.load(path)
+    return np.load(ROOT / "tests" / "reference" / name)

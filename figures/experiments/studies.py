@@ -25,6 +25,7 @@ from figures import FOLDER
 RESULTS = FOLDER / "results"
 # identifier of a study, which names its table of results -> folder.module
 STUDIES = {
+    "choose_alpha": "book.choose_alpha",
     "gp_scaling": "book.gp_scaling",
     "sampling_truth": "book.sampling_truth",
     "start_here": "book.start_here",

@@ -1,8 +1,8 @@
 """Data sets by name: found on disk, fetched or generated, verified, split and standardised.
 
-`load("boston")` looks in the folder that the environment variable PEPCORE_DATA names, then in the user's cache, then
-fetches the set from its public origin. Either way the values are verified before you see them. Synthetic problems come
-from `pepcore.datasets.generators`, and this module passes them on.
+`load("boston")` looks in the folder that the environment variable PEPCORE_DATA names, then in the folder `data` of a
+checkout, then in the user's cache, then fetches the set from its public origin. In each case the values are verified
+before you see them. Synthetic problems come from `pepcore.datasets.generators`, and this module passes them on.
 """
 
 from pepcore.datasets.catalogue import DataError, Dataset, Info, registry

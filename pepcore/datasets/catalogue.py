@@ -15,6 +15,8 @@ import numpy as np
 
 from pepcore.gaussian import Array
 
+REGISTRY = resources.files("pepcore.datasets").joinpath("registry.toml")
+
 
 class DataError(ValueError):
     """The values are not those of the named data set."""
@@ -68,7 +70,7 @@ class Dataset:
 
 
 def _read() -> dict[str, Info]:
-    facts = tomllib.loads(resources.files("pepcore.datasets").joinpath("registry.toml").read_text(encoding="utf-8"))
+    facts = tomllib.loads(REGISTRY.read_text(encoding="utf-8"))
     return {name: _info(name, entry) for name, entry in facts.items()}
 
 

@@ -20,10 +20,10 @@ class DataNotFoundError(FileNotFoundError):
 def load(name: str, data_home: str | Path | None = None) -> Dataset:
     """Load a data set of the registry and verify it.
 
-    Looks for `<folder>/<name>.csv.gz`, then `<name>.csv.gz`, in `data_home` ($PEPCORE_DATA if None) and in the user's
-    cache; a set that is in neither is rebuilt from its public origin. `registry[name].folder` is the folder. The sets
-    that scikit-learn bundles need no file. X is in the units of the source, y in {−1, +1} for binary sets and 0 ... C −
-    1 for multi-class ones.
+    Looks for `<folder>/<name>.csv.gz`, then `<name>.csv.gz`, in `data_home` ($PEPCORE_DATA if None), in the folder `data`
+    of a checkout of this project and in the user's cache; a set that is in none of them is rebuilt from its public
+    origin. `registry[name].folder` is the folder. The sets that scikit-learn bundles need no file. X is in the units of
+    the source, y in {−1, +1} for binary sets and 0 ... C − 1 for multi-class ones.
 
     Raises
     ------
@@ -33,9 +33,9 @@ def load(name: str, data_home: str | Path | None = None) -> Dataset:
     """
     info = find(name)
     data_home = data_home if data_home is not None else os.environ.get("PEPCORE_DATA")
-    folders = [Path(data_home)] if data_home else []
+    folders = [*([Path(data_home)] if data_home else []), *_checkout()]
     if info.folder == "bundled":
-        X, y = origins.rebuild(info, _cache())
+        X, y = origins.rebuild(info, cache=None)
         where: str | Path = "scikit-learn's copy"
     else:
         X, y, where = _from_files(info, [*folders, _cache()]) or _from_origin(info, folders)
@@ -108,6 +108,12 @@ def standardise(train: ArrayLike, test: ArrayLike) -> tuple[Array, Array]:
 # --- where the values come from ---------------------------------------------------------------------------------------
 
 
+def _checkout() -> list[Path]:
+    """The folder with the small sets, in a list; an empty list where the package was installed without it."""
+    root = Path(__file__).resolve().parents[2]
+    return [root / "data"] if (root / "pyproject.toml").is_file() else []
+
+
 def _cache() -> Path:
     import pooch
 
@@ -160,7 +166,9 @@ def _from_origin(info: Info, folders: list[Path]) -> tuple[Array, Array, str]:
 def _where_to_place(info: Info, folders: list[Path], cache: Path, reason: Exception) -> str:
     places = "\n".join(f"    {path}" for path in _candidates(info, [*folders, cache]))
     hint = (
-        "" if folders else "\n(the environment variable PEPCORE_DATA, which may name a folder of your own, is not set)"
+        ""
+        if os.environ.get("PEPCORE_DATA")
+        else "\n(the environment variable PEPCORE_DATA, which may name a folder of your own, is not set)"
     )
     shape = f"gzip CSV with a header row, {info.N} rows, {info.D} inputs and y in the last column"
     if info.filename.endswith(".npz"):

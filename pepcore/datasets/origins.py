@@ -14,7 +14,7 @@ from pepcore.datasets.catalogue import Info
 from pepcore.gaussian import Array
 
 
-def rebuild(info: Info, cache: Path) -> tuple[Array, Array]:
+def rebuild(info: Info, cache: Any) -> tuple[Array, Array]:
     """X (N, D) and y (N,) from the public origin of a data set, keeping what is downloaded in the folder `cache`.
 
     Raises OSError if a download fails, ValueError if the file cannot be read as described in the registry.

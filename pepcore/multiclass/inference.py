@@ -17,7 +17,7 @@ from pepcore.multiclass.likelihood import RobustMax
 from pepcore.multiclass.maps import ClassMaps
 from pepcore.multiclass.sites_tied import TiedSites
 from pepcore.posterior import Posterior, Posteriors
-from pepcore.results import Fit
+from pepcore.results import Fit, LeftOut, latent_left_out
 from pepcore.sites import Sites, check_sites
 from pepcore.sweeps import Mixing, run_sweeps
 from pepcore.threads import one_blas_thread
@@ -49,6 +49,14 @@ class MulticlassFit(Fit):
     @property
     def jitter(self) -> float:
         return max(part.basis.jitter for part in self.posterior.parts)
+
+    def _left_out(self, X: Array, y: Any) -> LeftOut:
+        """All sites of a datum are taken out of every class, those of its factors with each rival together; :eq:`loo-classes`."""
+        factors = factors_of(self.approximation, y, len(self.posterior), self.epsilon)
+        tau, nu = factors.scatter(self.sites.tau), factors.scatter(self.sites.nu)
+        parts = [latent_left_out(part, Sites(tau[c], nu[c]), X) for c, part in enumerate(self.posterior.parts)]
+        mean, variance = (np.stack(values, axis=1) for values in zip(*parts, strict=True))
+        return LeftOut(mean, variance, self.likelihood.log_predictive(y, mean, variance))
 
 
 @one_blas_thread

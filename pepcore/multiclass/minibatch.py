@@ -158,7 +158,7 @@ class _Learner(Learner):
         evidence = self.state.log_evidence if self.state is not None else np.nan
         # the sites of every datum go on being written into
         sites = Sites(self.sites.tau.copy(), self.sites.nu.copy()) if isinstance(self.sites, Sites) else self.sites
-        number = len(self.history)
+        number = self.steps
         ending: dict[str, Any] = {"converged": False, "message": f"after {number} steps"}
         ending |= {"sweeps": number, "history": list(self.history)}
         found = evidence, posterior, likelihood, self.alpha, sites, _no_gradient
@@ -189,27 +189,23 @@ class _Tied(_Learner):
 
     def step(self, batch: tuple) -> dict:
         _, X, y = batch
-        maps, factors, weight, number = self.maps(X), self.factors(y), self.N / len(y), len(self.history) + 1
+        maps, factors, weight, number = self.maps(X), self.factors(y), self.N / len(y), self.steps + 1
         self.state = sites_tied.evaluate(maps, factors, self.values["noise"], self.alpha, [1.0], self.sites, weight=weight)
         said = {} if (number - 1) % RECORD else {"log_evidence": self.state.log_evidence}
         if self.climber is not None:
             self.climb(sites_tied.gradient_of(maps, factors, self.state, weight))
         share = 1 / weight if self.whole else max(1 / number, 1 / weight)
-        self.move(self.given_step if self.given_step is not None else min(1.0, share))
+        moved, _ = halving(self.toward_target, min(1.0, share) if self.given_step is None else self.given_step)
+        self.sites = self.state.sites if moved is None else moved
         return said
 
-    def move(self, step: float) -> None:
-        """Towards the batch's target; by less where that leaves no posterior, as factors that are not log-concave may."""
-
-        def attempt(step: float) -> TiedSites:
-            sites = self.state.sites.toward(self.state.target, step)
-            if self.approximation != "sep":  # whose factors are log-concave
-                precisions, shifts = sites.total()
-                solve_posteriors(precisions, shifts, concave=False)
-            return sites
-
-        sites, _ = halving(attempt, step)
-        self.sites = self.state.sites if sites is None else sites
+    def toward_target(self, step: float) -> TiedSites:
+        """The sites after a step towards the batch's target; ImproperCavityError where that leaves no posterior."""
+        sites = self.state.sites.toward(self.state.target, step)
+        if self.approximation != "sep":  # whose factors are log-concave
+            precisions, shifts = sites.total()
+            solve_posteriors(precisions, shifts, concave=False)
+        return sites
 
 
 class _PerDatum(_Learner):

@@ -155,7 +155,7 @@ class Process:
 
         Source: csato2002 eqs (107), (115) and (131); :eq:`cs-online`, :eq:`cs-delete`.
         """
-        rank_one_update(self.mean, self.V, Va, mean, variance, tau, nu)
+        rank_one_update(self.mean, self.V, Va, mean, variance, tau=tau, nu=nu)
         blas.dger(tau, a, a, a=self.precision, overwrite_a=1)
         self.shift += nu * a
         self.spread -= tau / (1 + tau * variance) * (Va @ self.W) ** 2

@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pepcore.gaussian import Array
+from pepcore.features import row_blocks
+from pepcore.gaussian import Array, solve_lower
 from pepcore.kernels.base import Kernel
 from pepcore.likelihoods.base import Likelihood
+from pepcore.normal_equations import check_left_out
 from pepcore.online.process import Process
 from pepcore.online.sequential import DirectedSites, Learner, no_gradient
 from pepcore.online.streaming import State, start
-from pepcore.results import Fit
+from pepcore.results import Fit, LeftOut
 from pepcore.sites import Sites
 from pepcore.sweeps import warn_unconverged
 from pepcore.threads import one_blas_thread
@@ -39,6 +41,26 @@ class OnlineFit(Fit):
     @property
     def basis(self) -> np.ndarray:
         return self.state.basis
+
+    def _left_out(self, X: Array, y: Array) -> LeftOut:
+        """The site of datum n lies along d = Lᵀp_n, its prediction along a: m − Vd (ν − τμ)/c and V + τ Vd dᵀV/c.
+
+        Source: csato2002 eq. (131); :eq:`loo-direction`.
+        """
+        basis, mean, C = self.posterior.basis, self.posterior.mean, self.posterior.precision_cholesky
+        left_mean, left_variance = np.empty(len(X)), np.empty(len(X))
+        kept = np.empty(len(X))
+        for rows in row_blocks(len(X), len(mean)):
+            tau, directions = self.sites.tau[rows], (self.projection[rows] @ basis.L).T
+            A, h = basis.features(X[rows])
+            center, pull = mean @ A, self.sites.nu[rows] - tau * (mean @ directions)
+            white, white_direction = solve_lower(C, A), solve_lower(C, np.asfortranarray(directions))
+            kept[rows] = 1 - tau * np.einsum("mn,mn->n", white_direction, white_direction)
+            across = np.einsum("mn,mn->n", white, white_direction)
+            left_mean[rows] = center - across * pull / kept[rows]
+            left_variance[rows] = h + np.einsum("mn,mn->n", white, white) + tau * across**2 / kept[rows]
+        check_left_out(kept)
+        return LeftOut(left_mean, left_variance, self.likelihood.log_predictive(y, left_mean, left_variance))
 
 
 @one_blas_thread

@@ -210,7 +210,7 @@ def _sequential(
             dtau, dnu = (moved.tau - site.tau)[0], (moved.nu - site.nu)[0]
             tau[one], nu[one] = moved.tau, moved.nu
 
-            rank_one_update(mean, V, Va, mu, s, dtau, dnu)
+            rank_one_update(mean, V, Va, mu, s, tau=dtau, nu=dnu)
     return _marginals(features, Sites(tau, nu))
 
 

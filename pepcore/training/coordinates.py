@@ -13,6 +13,7 @@ LOG_RANGE = np.log(1e9)  # positive parameters stay within a factor 1e9 of where
 LOG_LIMIT = 300.0  # and what is free to leave that between e^-300 and e^300: exp must not overflow, nor give 0
 POSITIVE = ("kernel", "kernels", "likelihood", "noise")
 POINTS = ("Z", "beta", "gamma")
+TUPLES = (list, tuple)
 
 
 def open_box(bounds: list) -> list:
@@ -54,34 +55,22 @@ class Coordinates:
 
     def unpack(self, point: Array, values: dict) -> dict:
         """A dict like `values`, with the numbers of the vector `point` (P,) put in."""
-        position = 0
-
-        def take(name: str, old: Any) -> Any:
-            nonlocal position
-            start, position = position, position + (np.size(old) if name in (*POSITIVE, *POINTS) else len(packed(old)))
-            numbers = point[start:position]
-            if name in POSITIVE:
-                numbers = np.exp(np.clip(numbers, -LOG_LIMIT, LOG_LIMIT))
-                return numbers if np.ndim(old) else float(numbers[0])
-            return numbers.reshape(old.shape) * self.spread if name in POINTS else unpacked(numbers, old)
-
-        def renew(name: str, old: Any) -> Any:
-            if isinstance(old, tuple):
-                return tuple(renew(name, part) for part in old)
-            if hasattr(old, "parameters"):
-                return old.with_parameters({key: take(name, part) for key, part in old.parameters.items()})
-            return take(name, old)
-
-        return {name: renew(name, value) if name in self.learn else value for name, value in values.items()}
+        sizes = [np.size(old) if name in (*POSITIVE, *POINTS) else len(packed(old)) for name, old in self._leaves(values)]
+        pieces = iter(np.split(point, np.cumsum(sizes)[:-1]))
+        learnt = {name: self._renewed(name, values[name], pieces) for name in self._learnt(values)}
+        return values | learnt
 
     def pack_gradient(self, values: dict, gradient: dict, weight: float = 1.0) -> Array:
         """`weight` times the gradient, by the chain rule from natural units: d/d log p = p d/dp, d/d(Z/spread) = spread d/dZ.
 
         `gradient` has the names of the values, or, for a kernel or a likelihood, those of its parameters.
         """
-        slopes = (part for name in self._learnt(values) for part in _arrays(values[name], gradient.get(name, gradient)))
-        pairs = zip(self._leaves(values), slopes, strict=True)
-        return np.concatenate([self._slope(name, value, weight * slope) for (name, value), slope in pairs])
+        parts = []
+        for name in self._learnt(values):
+            slopes = _arrays(values[name], gradient.get(name, gradient))
+            for value, slope in zip(_arrays(values[name], values[name]), slopes, strict=True):
+                parts.append(self._slope(name, value, weight * slope))
+        return np.concatenate(parts)
 
     def bounds(self, values: dict) -> list:
         """For each coordinate (low, high), None where there is no bound."""
@@ -101,6 +90,18 @@ class Coordinates:
             return np.ravel(slope * value)
         return (slope * self.spread).ravel() if name in POINTS else packed(slope)
 
+    def _renewed(self, name: str, old: Any, pieces: Iterator) -> Any:
+        """A value like `old` of the next pieces of a vector."""
+        if isinstance(old, tuple):
+            return tuple([self._renewed(name, part, pieces) for part in old])
+        if hasattr(old, "parameters"):
+            return old.with_parameters({key: self._renewed(name, part, pieces) for key, part in old.parameters.items()})
+        numbers = next(pieces)
+        if name in POSITIVE:
+            numbers = np.exp(np.clip(numbers, -LOG_LIMIT, LOG_LIMIT))
+            return numbers if np.ndim(old) else float(numbers[0])
+        return numbers.reshape(old.shape) * self.spread if name in POINTS else unpacked(numbers, old)
+
     def _learnt(self, values: dict) -> list:
         return [name for name in values if name in self.learn]
 
@@ -113,20 +114,18 @@ class Coordinates:
         return [(name, part) for name in names for part in _arrays(values[name], values[name])]
 
 
-def _arrays(like: Any, value: Any) -> Iterator:
-    """Yield the numbers and arrays in `value`, formed like `like`, or with dicts and lists in place of its parts.
+def _arrays(like: Any, value: Any) -> list:
+    """The numbers and arrays in `value`, formed like `like`, or with dicts and lists in place of its parts.
 
     One for all stands as it is, without a list around it, as in the gradient of kernel and Z that all classes share.
     """
     if isinstance(like, tuple):
-        parts = value if isinstance(value, list | tuple) else (value,)
-        for own, part in zip(like, parts, strict=True):
-            yield from _arrays(own, part)
-    elif hasattr(like, "parameters"):
+        parts = value if isinstance(value, TUPLES) else [value]
+        return [array for own, part in zip(like, parts, strict=True) for array in _arrays(own, part)]
+    if hasattr(like, "parameters"):
         found = value if isinstance(value, dict) else value.parameters
-        yield from (found[key] for key in like.parameters)
-    else:
-        yield value
+        return [found[key] for key in like.parameters]
+    return [value]
 
 
 def _named(name: str, value: Any) -> Iterator:

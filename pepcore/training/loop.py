@@ -41,12 +41,13 @@ class Learner:
     Attributes
     ----------
     values, before : dict, the values now, and those before the last step, which have been seen to work
-    history : list of Record
+    history : list of Record, of the steps that estimated the evidence
+    steps : int, how many steps have been taken
     climber : Adam, or what steps as it does; None if there is nothing to learn
     """
 
     def __init__(self, values: dict, coordinates: Any, rate: Any, climber: Callable = Adam) -> None:
-        self.values, self.before, self.coordinates = values, values, coordinates
+        self.values, self.before, self.coordinates, self.steps = values, values, coordinates, 0
         self.history: list = []
         self.climber: Any = climber(coordinates.pack(values), rate) if coordinates.learn else None
 
@@ -68,18 +69,21 @@ def run(
         result of that moment for the callback, and `finish(message)`, which makes what this function returns
     steps : iterable of what `step` is given, such as batches
     message : str, what the message says if all steps were taken
-    callback : callable (record) or None, called after each step with the record that enters the history
+    callback : callable (record) or None, called after each step; a record with "log_evidence" enters the history
     count : str, the name of a step's number in the records
     mended : tuple of errors after which the last step is taken back, and learning ends
     """
     with Interruptible() as watch:
         try:
             for item in steps:
-                record = Record({count: len(learner.history) + 1} | learner.step(item))
-                learner.history.append(record)
+                said = learner.step(item)
+                learner.steps += 1
+                record = Record({count: learner.steps} | said)
+                if "log_evidence" in said:
+                    learner.history.append(record)
                 record.show(callback, learner.result, learner.values)
         except mended as problem:
-            message = f"stopped after {len(learner.history)} steps, the last of which is taken back: {problem}"
+            message = f"stopped after {learner.steps} steps, the last of which is taken back: {problem}"
             learner.values = learner.before
     if watch.interrupted:
         message = "interrupted; what was learnt so far is kept"

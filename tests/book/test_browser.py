@@ -6,11 +6,13 @@ Drives an installed Chromium or Chrome, else Playwright's own; where neither can
 import functools
 import http.server
 import json
+import os
 import shutil
 import threading
 
 import build_book
 import pytest
+from conftest import NEEDS_BROWSER
 
 from figures.experiments import claims
 
@@ -36,9 +38,9 @@ def has_slider(name):
 
 
 def has_map(name):
-    """Whether the page's notebook shows the map of methods of figures/bui_fig1.py."""
+    """Whether the page's notebook shows the map of methods of figures/experiments/bui2017/fig1.py."""
     path = build_book.ROOT / f"{name}.ipynb"
-    return path.exists() and "bui_fig1.show()" in path.read_text(encoding="utf-8")
+    return path.exists() and 'class=\\"method-map' in path.read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -58,15 +60,13 @@ def address(site):
 
 @pytest.fixture(scope="module")
 def browser():
-    from playwright.sync_api import Error, sync_playwright
+    from playwright.sync_api import sync_playwright
 
     installed = next(filter(None, map(shutil.which, INSTALLED)), None)
     with sync_playwright() as playwright:
-        try:
-            running = playwright.chromium.launch(executable_path=installed, args=OPTIONS)
-        except Error as error:
-            pytest.skip("no browser: install Chromium, or run `playwright install chromium` in the environment; "
-                        f"{str(error).splitlines()[0]}")
+        if not installed and not os.path.exists(playwright.chromium.executable_path):
+            pytest.skip(NEEDS_BROWSER)
+        running = playwright.chromium.launch(executable_path=installed, args=OPTIONS)
         yield running
         running.close()
 

@@ -1,6 +1,6 @@
 """The notebooks as committed: executed in order, with printed outputs that nbval can compare, and nothing to strip.
 
-Whether their outputs still come out is tested by nbval itself, which `make test` runs over the folder `chapters`.
+Whether their outputs still come out is tested by nbval's comparison with what the build computed: see `built_outputs`.
 """
 
 import json
@@ -33,13 +33,32 @@ def test_every_notebook_is_a_page_of_the_book():
 
 def test_nbval_collects_every_notebook_and_cell():
     """A run of nbval that finds nothing would pass: count what it finds."""
-    options = ["--nbval", "--collect-only", "-q", "-p", "no:cacheprovider"]
-    command = [sys.executable, "-m", "pytest", *options, "chapters"]
+    options = ["--nbval-built", "--collect-only", "-q", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", *options, "tests/book/test_notebooks.py", "chapters"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     for path in NOTEBOOKS:
         found = sum(line.startswith(f"chapters/{path.name}::") for line in done.stdout.splitlines())
         assert found == len(code_cells(json.loads(path.read_text(encoding="utf-8")))) > 0, path.name
+
+
+@pytest.mark.book
+def test_a_changed_output_is_noticed(site, tmp_path):
+    """Of two copies of a chapter, one with another number in an output, the comparison fails for that cell only."""
+    notebook = json.loads(min(NOTEBOOKS, key=lambda path: path.stat().st_size).read_text(encoding="utf-8"))
+    (tmp_path / "same.ipynb").write_text(json.dumps(notebook))
+    cell, output = next((cell, output) for cell in code_cells(notebook) for output in cell["outputs"]
+                        if re.search(r"\d\.\d", "".join(output.get("text", ""))))
+    output["text"] = re.sub(r"(\d\.)(\d)", lambda found: found[1] + str((int(found[2]) + 1) % 10), "".join(output["text"]),
+                            count=1)
+    (tmp_path / "other.ipynb").write_text(json.dumps(notebook))
+    settings = ["--nbval-built", "--nbval-sanitize-with", ROOT / "tests/nbval_sanitise.cfg", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", *settings, f"--rootdir={ROOT}", "-c", ROOT / "pyproject.toml", "-m", "book",
+               "-k", "ipynb", ROOT / "tests/book/test_notebooks.py", tmp_path]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    cells = code_cells(notebook)
+    assert f"1 failed, {2 * len(cells) - 1} passed" in done.stdout, done.stdout
+    assert re.search(rf"FAILED .*other.ipynb::Cell {cells.index(cell)}\b", done.stdout), done.stdout
 
 
 def test_notebook_was_executed_from_top_to_bottom(notebook):

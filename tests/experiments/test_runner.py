@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib
+import itertools
 import os
 import signal
 import subprocess
@@ -26,7 +27,6 @@ from threadpoolctl import threadpool_info
 import numpy
 
 OUTPUTS = ("product", "threads")
-DELAY = float(os.environ.get("STUDY_DELAY", "0"))
 CALLS = os.environ.get("STUDY_CALLS")
 
 def grid():
@@ -34,7 +34,8 @@ def grid():
             for split in range(3) for name in ("a", "b, c") for alpha in (0.1, 1 / 3)]
 
 def compute(name, split, alpha):
-    time.sleep(DELAY)
+    while split and os.environ.get("STUDY_HOLDS"):      # until it is killed
+        time.sleep(1)
     if CALLS:
         with open(CALLS, "a") as stream:
             stream.write("x")
@@ -148,15 +149,18 @@ def test_ctrl_c_ends_a_run_that_takes_it_for_the_wish_to_stop_there(study, monke
         return whole(**inputs)
 
     monkeypatch.setattr(study.module, "compute", stopped)
-    handler = signal.getsignal(signal.SIGINT)
-    with pytest.raises(KeyboardInterrupt):
-        runner.run(study, execute=here)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)       # a shell's background job ignores Ctrl-C
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            runner.run(study, execute=here)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert runner.read_rows(study) == []
-    assert signal.getsignal(signal.SIGINT) is handler
 
 
-def test_killed_in_mid_run(study, tmp_path):
-    """kill -9, with two workers, then resume: the table of an undisturbed run, and no finished run computed twice."""
+def test_killed_in_mid_run(study, tmp_path, monkeypatch):
+    """kill -9, with two workers that have begun new runs, then resume: the table of an undisturbed run."""
     whole = runner.Study(study.id, study.module, tmp_path / "whole")
     runner.run(whole, execute=here)
     (tmp_path / "calls").unlink()
@@ -167,26 +171,22 @@ def test_killed_in_mid_run(study, tmp_path):
         runner.run(runner.Study({study.id!r}, module, pathlib.Path({str(study.folder)!r})), jobs=2)
     """)
     process = subprocess.Popen([sys.executable, "-c", script], start_new_session=True,
-                               env={**os.environ, "STUDY_DELAY": "0.3", "PEPCORE_PROGRESS": "0"})
-    deadline = time.monotonic() + 120
-    while len(runner.read_rows(study)) < 3:
+                               env={**os.environ, "STUDY_HOLDS": "yes", "PEPCORE_PROGRESS": "0"})
+    while len(runner.read_rows(study)) < 4:         # all of the first split; those of the second wait to be killed
         assert process.poll() is None, "the study ended before it could be killed"
-        assert time.monotonic() < deadline, "no row in two minutes"
         time.sleep(0.02)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
-    survived = len(runner.read_rows(study))
-    assert 3 <= survived < 12
-    (tmp_path / "calls").unlink()
-    assert runner.run(study, execute=here) == (12 - survived, 0)
-    assert calls(study) == 12 - survived
+    assert len(runner.read_rows(study)) == calls(study) == 4
+    assert runner.run(study, execute=here) == (8, 0)
+    assert calls(study) == 12
     assert values(study) == values(whole)
 
 
 COUNTING = '''
 """Many short runs."""
-import os, time
+import os
 
 OUTPUTS = ("root",)
 
@@ -196,12 +196,34 @@ def grid():
 def compute(number):
     with open(os.environ["STUDY_CALLS"], "a") as stream:
         stream.write("x")
-    time.sleep(float(os.environ.get("STUDY_DELAY", "0")))
     return {"root": number ** 0.5}
 '''
 
 
-def test_killed_twenty_times_at_random_moments(tmp_path, monkeypatch):
+def killed_at(count, function, last_act=lambda *given, **named: None):
+    """`function`, but its process is killed when it is called for the count-th time, after a last act."""
+    called = itertools.count(1)
+
+    def mortal(*given, **named):
+        if next(called) == count:
+            last_act(*given, **named)
+            os.kill(os.getpid(), signal.SIGKILL)
+        return function(*given, **named)
+
+    return mortal
+
+
+def half_a_row(study, row):
+    with study.file.open("a", encoding="utf-8") as stream:
+        stream.write(f"{row['number']},0.5")
+
+
+def half_a_table(study, rows):
+    study.file.with_suffix(".draft").write_text(study.file.read_text()[:20] if study.file.exists() else "num")
+
+
+def test_killed_twenty_times_at_random_events(tmp_path, monkeypatch):
+    """Before a run and after it, before its row is written, in mid-write and after it, and while the table is replaced."""
     (tmp_path / "counting_study.py").write_text(COUNTING)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("STUDY_CALLS", str(tmp_path / "calls"))
@@ -210,24 +232,25 @@ def test_killed_twenty_times_at_random_moments(tmp_path, monkeypatch):
     study = runner.Study(module.__name__, module, tmp_path / "results")
     runner.run(whole, execute=in_order)
     (tmp_path / "calls").unlink()
-    rng, kills, progress = np.random.default_rng(0), 0, []
-    monkeypatch.setenv("STUDY_DELAY", "0.04")
-    for attempt in range(20):
-        before, child = calls(study), os.fork()
+    # where it is killed, what it does last, and the runs and rows that this adds to those of the calls before
+    events = [(module, "compute", None, 0, 0), (module, "compute", module.compute, 1, 0), (tables, "append", None, 1, 0),
+              (tables, "append", half_a_row, 1, 0), (tables, "append", tables.append, 1, 1),
+              (tables, "write_rows", half_a_table, 0, 0)]
+    rng, runs, rows = np.random.default_rng(0), 0, 0
+    for event in [*range(len(events)), *rng.integers(len(events), size=20 - len(events))]:
+        place, name, last_act, more_runs, more_rows = events[event]
+        count = 1 if name == "write_rows" else int(rng.integers(1, 8))
+        child = os.fork()
         if child == 0:
+            setattr(place, name, killed_at(count, getattr(place, name), *filter(None, [last_act])))
             runner.run(study, execute=in_order)
             os._exit(0)
-        while attempt % 2 and calls(study) == before:       # every other time wait until it computes
-            time.sleep(0.001)
-        time.sleep(rng.uniform(0, 0.12))
-        os.kill(child, signal.SIGKILL)
-        kills += os.WIFSIGNALED(os.waitpid(child, 0)[1])
-        progress.append(len(runner.read_rows(study)))
-    assert kills == 20, "the study was finished before it could be killed so often"
-    assert progress == sorted(progress) and 0 < progress[-1] < 150
-    monkeypatch.delenv("STUDY_DELAY")
+        assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
+        runs, rows = runs + count - 1 + more_runs, rows + count - 1 + more_rows
+        assert (calls(study), len(runner.read_rows(study))) == (runs, rows), events[event]
+    assert rows < 150
     runner.run(study, execute=in_order)
-    assert calls(study) <= 150 + 20         # a kill costs at most the run that was under way
+    assert calls(study) == 150 + runs - rows
     assert values(study) == values(whole)
 
 
@@ -328,9 +351,10 @@ def test_no_run_is_started_after_the_budget(study, monkeypatch):
 
 
 def test_parallel_processes_keep_to_the_budget(study, fresh_workers, monkeypatch):
-    monkeypatch.setenv("STUDY_DELAY", "1.5")
-    computed, _ = runner.run(study, jobs=2, budget_minutes=1 / 60)
-    assert 1 <= computed <= 2
+    """By a clock that passes the deadline as soon as one run has begun: two processes have taken two runs at most."""
+    monkeypatch.setattr(runner, "time", SimpleNamespace(monotonic=lambda: float(calls(study) > 0)))
+    computed, failures = runner.run(study, jobs=2, budget_minutes=0.5 / 60)
+    assert 1 <= computed <= 2 and failures == 0
 
 
 def test_two_runners_on_one_study(study):

@@ -1,6 +1,7 @@
-"""Data sets: the real files where there are any, the refusals, the splits, and what the generators promise.
+"""Data sets: the real files, the refusals, the splits, and what the generators promise.
 
-The tests of the real files need the environment variable PEPCORE_DATA to name the folder that holds them.
+The small sets stand in the repository. Tests of the large ones need the environment variable PEPCORE_DATA to name a
+folder that holds them.
 """
 
 import gzip
@@ -13,14 +14,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import ROOT
 from scipy.special import ndtr
 
 from pepcore import datasets
-from pepcore.datasets import origins
+from pepcore.datasets import loading, origins
 from pepcore.datasets.catalogue import content_checksum
 
-DATA = os.environ.get("PEPCORE_DATA")
-needs_data = pytest.mark.skipif(not DATA, reason="PEPCORE_DATA does not name the folder with the data sets")
+SMALL = ROOT / "data"
+LARGE = Path(os.environ.get("PEPCORE_DATA", ROOT / "no such folder"))
 REGRESSION = ["boston", "concrete", "energy", "kin8nm", "naval", "power", "wine_red", "yacht"]
 BUNDLED = ["diabetes", "breast_cancer_wdbc", "wine_sklearn", "digits"]
 ON_DISK = [name for name, info in datasets.registry.items() if info.folder != "bundled"]
@@ -32,11 +34,12 @@ def never(*arguments, **options):
 
 @pytest.fixture
 def offline(monkeypatch, tmp_path):
-    """An empty cache and no way out."""
+    """A machine without the checkout's folder, with an empty cache and no network."""
     import pooch
     import sklearn.datasets
 
     monkeypatch.delenv("PEPCORE_DATA", raising=False)
+    monkeypatch.setattr(loading, "_checkout", lambda: [])
     monkeypatch.setattr(pooch, "os_cache", lambda project: tmp_path / "cache" / project)
     monkeypatch.setattr(pooch, "retrieve", never)
     monkeypatch.setattr(sklearn.datasets, "fetch_openml", never)
@@ -73,13 +76,12 @@ def test_registry_is_complete():
         assert info.folder == "bundled" or len(info.sha256) == 64
 
 
-@needs_data
 @pytest.mark.parametrize("name", ON_DISK)
 def test_real_file_is_the_registered_one(name):
     info = datasets.registry[name]
-    file = Path(DATA) / info.folder / info.filename
-    assert hashlib.sha256(file.read_bytes()).hexdigest() == info.sha256
     dataset = datasets.load(name)
+    file = (LARGE if info.folder == "large" else SMALL) / info.folder / info.filename
+    assert hashlib.sha256(file.read_bytes()).hexdigest() == info.sha256
     assert dataset.X.shape == (info.N, info.D)
     assert np.isfinite(dataset.X).all()
     if info.task == "binary":
@@ -87,10 +89,24 @@ def test_real_file_is_the_registered_one(name):
         assert (int((dataset.y < 0).sum()), int((dataset.y > 0).sum())) == info.classes
 
 
-@needs_data
+def test_the_checkout_holds_the_small_sets_and_nothing_else():
+    small = {f"{info.folder}/{info.filename}" for info in datasets.registry.values()
+             if info.folder not in ("bundled", "large")}
+    masks = {f"regression/{name}_splits.npz" for name in REGRESSION}
+    files = {path.relative_to(SMALL).as_posix(): path.stat().st_size for path in SMALL.rglob("*") if path.is_file()}
+    assert set(files) == small | masks | {"README.md"}
+    assert sum(files.values()) < 2_000_000
+
+
+def test_a_checkout_needs_no_setting(monkeypatch):
+    monkeypatch.delenv("PEPCORE_DATA", raising=False)
+    assert loading._checkout() == [SMALL]
+    assert len(datasets.load("yacht").y) == 308
+
+
 @pytest.mark.parametrize("name", REGRESSION)
 def test_splits_are_the_published_masks(name):
-    masks = np.load(Path(DATA) / "regression" / f"{name}_splits.npz")["test_mask"]
+    masks = np.load(SMALL / "regression" / f"{name}_splits.npz")["test_mask"]
     made = datasets.splits(name)
     assert len(made) == len(masks) == 20
     for (train, test), mask in zip(made, masks):
@@ -105,7 +121,6 @@ def test_bundled_sets_need_neither_file_nor_network(name, offline):
     assert dataset.task == dataset.info.task
 
 
-@needs_data
 def test_adult_words_become_codes():
     adult = datasets.load("adult")
     education = list(adult.info.columns).index("education")
@@ -156,9 +171,8 @@ def test_load_fetches_what_no_folder_has_and_does_so_once(offline, monkeypatch):
     assert calls == ["https://example.org/three.txt"]
 
 
-@needs_data
 def test_a_set_rebuilt_from_its_original_format_passes_the_check(offline, monkeypatch):
-    source = datasets.load("ionosphere", data_home=DATA)
+    source = datasets.load("ionosphere", data_home=SMALL)
     original = origins.original_files(source.info, offline / "cache" / "pepcore")[0]
     original.parent.mkdir(parents=True)
     words = ["g" if label > 0 else "b" for label in source.y]
@@ -228,11 +242,10 @@ def test_wrong_class_counts_are_refused(offline, monkeypatch):
         datasets.load("boston", data_home=offline)
 
 
-@needs_data
 def test_a_corrupt_file_is_refused(offline):
     copy = offline / "regression" / "yacht.csv.gz"
     copy.parent.mkdir()
-    shutil.copy(Path(DATA) / "regression" / "yacht.csv.gz", copy)
+    shutil.copy(SMALL / "regression" / "yacht.csv.gz", copy)
     copy.chmod(0o644)
     assert len(datasets.load("yacht", data_home=offline).y) == 308
     damaged = bytearray(copy.read_bytes())

@@ -160,7 +160,7 @@ def test_rank_one_update_equals_adding_natural_parameters(seed, size, tau, nu):
     V = np.asfortranarray(root @ root.T / size + 0.1 * np.eye(size))
     precision = np.linalg.inv(V) + tau * np.outer(a, a)
     expected = np.linalg.solve(precision, np.linalg.solve(V, mean) + nu * a), np.linalg.inv(precision)
-    rank_one_update(mean, V, V @ a, a @ mean, a @ V @ a, tau, nu)
+    rank_one_update(mean, V, V @ a, a @ mean, a @ V @ a, tau=tau, nu=nu)
     np.testing.assert_allclose(mean, expected[0], rtol=1e-6, atol=1e-7)
     np.testing.assert_allclose(V, expected[1], rtol=1e-6, atol=1e-7)
 
