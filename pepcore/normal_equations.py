@@ -75,10 +75,8 @@ def without_own_site(features: Features, sites: Sites, mean: Array, C: Array) ->
 
     Raises
     ------
-    ValueError
-        If the sites do not make this posterior on these features.
-    ImproperCavityError
-        If all sites but one leave no proper posterior, which takes sites of negative precision.
+    ValueError if the sites do not make this posterior on these features
+    ImproperCavityError if all sites but one leave no proper posterior, which takes sites of negative precision
 
     Source: :eq:`loo-cavity`, :eq:`loo-sharp`.
     """
@@ -120,8 +118,6 @@ def check_left_out(kept: Array) -> None:
     wrong = np.flatnonzero(~(kept > 0))
     if len(wrong):
         shown = ", ".join(map(str, wrong[:5])) + (", ..." if len(wrong) > 5 else "")
-        raise ImproperCavityError(
-            f"without the whole site of one datum the others leave no proper posterior, for {len(wrong)} of {len(kept)} data: "
-            f"{shown}; infer with alpha = 1, whose own cavities these are, or with a log-concave likelihood, or measure on "
-            "data held out"
-        )
+        raise ImproperCavityError("without the whole site of one datum the others leave no proper posterior, for "
+                                  f"{len(wrong)} of {len(kept)} data: {shown}; infer with alpha = 1, whose own "
+                                  "cavities these are, or with a log-concave likelihood, or measure on data held out")

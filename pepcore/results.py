@@ -53,12 +53,11 @@ class LeftOut(NamedTuple):
     Attributes
     ----------
     mean, variance : (N,), or (N, C) for C latent functions, of the latent f at the datum's own input
-    log_density : (N,), log p(y_n | all other data) in nats; a density for real y, else a probability
     """
 
     mean: Array
     variance: Array
-    log_density: Array
+    log_density: Array  #: (N,), log p(y_n | all other data) in nats; a density for real y, else a probability
 
 
 class Result:
@@ -96,10 +95,9 @@ class Result:
 
     def leave_one_out(self, X: ArrayLike, y: ArrayLike) -> LeftOut:
         """Predict each datum of the fit from all others, see `pepcore.leave_one_out`."""
-        raise NotImplementedError(
-            f"{type(self).__name__} keeps no site for each datum that could be taken out; fit with power_ep.infer, "
-            "exact.infer or online.infer, which do, or measure on data held out"
-        )
+        raise NotImplementedError(f"{type(self).__name__} keeps no site for each datum that could be taken out; fit "
+                                  "with power_ep.infer, exact.infer or online.infer, which do, or measure on data "
+                                  "held out")
 
     def trace(self, key: str = "log_evidence") -> Array:
         """The values of one key of the history, as an array; NaN where a record has none."""
@@ -154,11 +152,10 @@ class Fit(Result):
     def _own_data(self, X: Any, y: Any) -> tuple[Array, Array]:
         """X (N, D) and y (N,) as this fit has seen them."""
         if not isinstance(self.sites, Sites):
-            raise NotImplementedError(
-                "this fit keeps no site for each datum that could be taken out: those of blocks belong to a whole block, "
-                "those of 'sep' are tied, and decoupled bases have none; fit without blocks, with another approximation or "
-                "with power_ep.infer, or measure on data held out"
-            )
+            raise NotImplementedError("this fit keeps no site for each datum that could be taken out: those of blocks "
+                                      "belong to a whole block, those of 'sep' are tied, and decoupled bases have "
+                                      "none; fit without blocks, with another approximation or with power_ep.infer, "
+                                      "or measure on data held out")
         size = self.sites.tau.shape[-1]
         X = check_inputs(X)
         y = self.likelihood.validate(check_targets(y, len(X)))
@@ -234,7 +231,8 @@ class Model(Result):
 
 def latent_left_out(posterior: Posterior, sites: Sites, X: Array) -> tuple[Array, Array]:
     """Mean (N,) and variance (N,) of the latent f at each row of X (N, D) without its own site, one along each a_n."""
-    features = Features(posterior.basis, check_inputs(X, columns=posterior.basis.Z.shape[1]), None, None, None, None)
+    none: Any = None  # features are computed block by block, and nothing is differentiated
+    features = Features(posterior.basis, check_inputs(X, columns=posterior.basis.Z.shape[1]), none, none, none, none)
     mean, variance = without_own_site(features, sites, posterior.mean, posterior.precision_cholesky)
     for rows, _, h in features.blocks():
         variance[rows] += h
@@ -264,12 +262,10 @@ def leave_one_out(fit: Result, X: ArrayLike, y: ArrayLike) -> LeftOut:
 
     Raises
     ------
-    NotImplementedError
-        If the fit has no site for each datum: blocks, "sep", decoupled bases, streams.
-    ValueError
-        If X and y are not the data of the fit.
-    ImproperCavityError
-        If the others leave no proper posterior; it names the data. Only likelihoods that are not log-concave do this.
+    NotImplementedError if the fit has no site for each datum: blocks, "sep", decoupled bases, streams
+    ValueError if X and y are not the data of the fit
+    ImproperCavityError if the others leave no proper posterior; it names the data. Only likelihoods that are not
+        log-concave do this.
 
     Source: :eq:`loo-cavity`, :eq:`loo-density`.
     """

@@ -55,7 +55,7 @@ def infer(
     X = check_inputs(X)
     Z = check_inputs(Z, "Z", columns=X.shape[1], copy=True)
     y = likelihood.validate(check_targets(y, len(X)))
-    features = feature_map(kernel, Z, X, check_jitter(jitter))
+    features: Any = feature_map(kernel, Z, X, check_jitter(jitter))
     evaluate = partial(_evaluate, features.A, features.h, y, likelihood, check_fraction(rho, "rho"))
     options: dict[str, Any] = {"step": step, "tolerance": tolerance, "max_sweeps": max_sweeps, "callback": callback}
     state, ending = run_sweeps(evaluate, parallel, Sites.flat(len(X)), **options)
@@ -112,7 +112,7 @@ def nystrom(
     Xs = check_inputs(Xs, "Xs", columns=X.shape[1])
     y = check_targets(y, len(X))
     noise = check_positive(noise, "noise")
-    A = feature_map(kernel, Z, X, check_jitter(jitter)).A
+    A: Any = feature_map(kernel, Z, X, check_jitter(jitter)).A
     R, _ = safe_cholesky(noise * np.eye(len(A)) + A @ A.T, name="noise I + A A'")
     k = kernel(X, Xs)
     white_y, white_k = (solve_lower(R, np.array(A @ b, order="F")) for b in (y, k))
