@@ -5,22 +5,33 @@ variance h(x) = k(x, x) − |a(x)|². Inference sees only A and h; this module t
 into derivatives with respect to the kernel and Z. Everything runs over blocks of data that fit the processor's cache.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 
-from pepcore.gaussian import inverse_lower, multiply_lower, safe_cholesky, solve_lower, symmetric
+from pepcore.blas import add_gram
+from pepcore.gaussian import Array, inverse_lower, multiply_lower, safe_cholesky, solve_lower, symmetric
+from pepcore.kernels.base import Kernel
+from pepcore.threads import in_order
 
 BLOCK_ELEMENTS = 2**17  # 1 MiB of float64: an M x block array stays in the second-level cache
-KEPT_ELEMENTS = 2**20  # numbers in A up to which what the kernel computed is kept for its derivatives
+KEPT_ELEMENTS = 2**21  # numbers in A, 16 MiB, up to which what the kernel computed is kept for its derivatives
+GROUPS = 16  # sums over all rows are added up from so many, whatever the number of threads
 
 
-def row_blocks(n_rows, n_columns, elements=None):
+def row_blocks(n_rows: int, n_columns: int, elements: int | None = None) -> list[slice]:
     """Slices that cover range(n_rows) in steps such that step * n_columns is about `elements`, else `BLOCK_ELEMENTS`."""
     step = max(64, (elements or BLOCK_ELEMENTS) // max(n_columns, 1))
     return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
+
+
+def grouped(blocks: list[slice]) -> list[list[slice]]:
+    """The blocks in at most `GROUPS` groups of neighbours."""
+    size = -(-len(blocks) // GROUPS)
+    return [blocks[start : start + size] for start in range(0, len(blocks), size)]
 
 
 def _pseudo_kernels(kernel):
@@ -28,7 +39,7 @@ def _pseudo_kernels(kernel):
     return getattr(kernel, "uu", kernel), getattr(kernel, "uf", kernel)
 
 
-def points_of_f(kernel):
+def points_of_f(kernel: Any) -> Any:
     """The covariance of f alone, whatever the kernel's pseudo-points are: for methods whose points are values of f."""
     return getattr(kernel, "ff", kernel)
 
@@ -45,19 +56,19 @@ class Basis:
     jitter : float, the relative jitter that was needed
     """
 
-    kernel: object
-    Z: np.ndarray
-    L: np.ndarray
+    kernel: Any
+    Z: Array
+    L: Array
     jitter: float
 
     @classmethod
-    def build(cls, kernel, Z, jitter=1e-6):
+    def build(cls, kernel: Kernel, Z: Array, jitter: float = 1e-6) -> "Basis":
         """Factorise K_uu for pseudo-inputs Z (M, D); the jitter grows tenfold after a failure (see `safe_cholesky`)."""
         uu, _ = _pseudo_kernels(kernel)
         return cls._factorised(kernel, Z, jitter, uu(Z))
 
     @classmethod
-    def build_with_vjp(cls, kernel, Z, jitter=1e-6):
+    def build_with_vjp(cls, kernel: Kernel, Z: Array, jitter: float = 1e-6) -> tuple["Basis", Callable]:
         """The same, and the derivatives through K_uu as `value_and_vjp` of the kernel gives them."""
         uu, _ = _pseudo_kernels(kernel)
         K_uu, vjp = uu.value_and_vjp(Z)
@@ -68,7 +79,12 @@ class Basis:
         scale = _pseudo_kernels(kernel)[0].diagonal(Z).mean()
         return cls(kernel, Z, *safe_cholesky(K_uu, scale=scale, jitter=jitter, name="K_uu"))
 
-    def features(self, X):
+    @cached_property
+    def L_inverse(self) -> Array:
+        """L⁻¹ (M, M). A product with it takes half the time of solving, and loses at most a digit in h to it."""
+        return inverse_lower(self.L)
+
+    def features(self, X: Array) -> tuple[Array, Array]:
         """Features A (M, N) and residual variances h (N,) >= 0 of inputs X (N, D).
 
         A is in Fortran order: the features of one datum lie next to each other.
@@ -83,22 +99,22 @@ class Basis:
             h[rows] = self._whiten(A[:, rows], X[rows])
         return A, h
 
-    def features_with_vjp(self, X):
-        """The same, and the derivatives through K_fu as `value_and_vjp` gives them, one for each block of rows."""
+    def features_with_vjp(self, X: Array) -> tuple[Array, Array, dict[int, Callable]]:
+        """The same, and the derivatives through K_fu as `value_and_vjp` gives them, by the first row of each block."""
         _, uf = _pseudo_kernels(self.kernel)
-        A, h, vjps = np.empty((len(X), len(self.Z))).T, np.empty(len(X)), []
+        A, h, vjps = np.empty((len(X), len(self.Z))).T, np.empty(len(X)), {}
         for rows in row_blocks(len(X), len(self.Z)):
             K_fu, vjp = uf.value_and_vjp(X[rows], self.Z)
             A[:, rows] = K_fu.T
             h[rows] = self._whiten(A[:, rows], X[rows])
-            vjps.append(vjp)
+            vjps[rows.start] = vjp
         return A, h, vjps
 
     def _whiten(self, A, X):
         """Turn K_uf into features, in place, and return h."""
-        A[:] = solve_lower(self.L, A)  # no copy: it solves in place, as fresh arrays of this size cost as much as the solution
+        multiply_lower(self.L_inverse, A)
         # h >= 0 up to rounding: it is a Schur complement of the prior covariance of (u, f(x))
-        return np.maximum(self.kernel.diagonal(X) - np.einsum("mn,mn->n", A, A), 0.0)
+        return np.maximum(self.kernel.diagonal(X) - np.einsum("nm,nm->n", A.T, A.T), 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,38 +130,43 @@ class Features:
     A : (M, N), or None when streaming
     h : (N,), or None when streaming
     vjp_uu : derivatives through K_uu
-    vjps : tuple of derivatives through K_fu, one a block, or None where they are computed when asked for
+    vjps : dict of derivatives through K_fu by the first row of a block, or None where they are computed when asked for
     """
 
     basis: Basis
-    X: np.ndarray
-    A: np.ndarray | None
-    h: np.ndarray | None
+    X: Array
+    A: Any
+    h: Any
     vjp_uu: Callable
-    vjps: tuple | None
+    vjps: dict[int, Callable] | None
 
-    def blocks(self):
-        """Yield (rows, A[:, rows], h[rows]) over all data."""
-        for rows in row_blocks(len(self.X), len(self.basis.Z)):
-            if self.A is None:
-                yield rows, *self.basis.features(self.X[rows])
-            else:
-                yield rows, self.A[:, rows], self.h[rows]
+    def rows(self) -> list[slice]:
+        """The blocks of rows that all loops run over."""
+        return row_blocks(len(self.X), len(self.basis.Z))
 
-    def blocks_with_vjp(self):
-        """Yield (rows, A[:, rows], h[rows], derivatives through K_fu of these rows) over all data."""
+    def load(self, rows: slice) -> tuple[Array, Array]:
+        """A[:, rows] (M, B) and h[rows] (B,)."""
+        if self.A is None or self.h is None:
+            return self.basis.features(self.X[rows])
+        return self.A[:, rows], self.h[rows]
+
+    def load_with_vjp(self, rows: slice) -> tuple[Array, Array, Callable]:
+        """The same, and the derivatives through K_fu of these rows."""
+        if self.A is None:
+            A, h, vjps = self.basis.features_with_vjp(self.X[rows])
+            return A, h, vjps[0]
+        if self.vjps is not None:
+            return *self.load(rows), self.vjps[rows.start]
         _, uf = _pseudo_kernels(self.basis.kernel)
-        for number, rows in enumerate(row_blocks(len(self.X), len(self.basis.Z))):
-            X = self.X[rows]
-            if self.A is None:
-                A, h, (vjp,) = self.basis.features_with_vjp(X)
-                yield rows, A, h, vjp
-            else:
-                vjp = self.vjps[number] if self.vjps is not None else uf.value_and_vjp(X, self.basis.Z)[1]
-                yield rows, self.A[:, rows], self.h[rows], vjp
+        return *self.load(rows), uf.value_and_vjp(self.X[rows], self.basis.Z)[1]
+
+    def blocks(self) -> Iterator[tuple[slice, Array, Array]]:
+        """Yield (rows, A[:, rows], h[rows]) over all data."""
+        for rows in self.rows():
+            yield rows, *self.load(rows)
 
 
-def feature_map(kernel, Z, X, jitter=1e-6, stream=False):
+def feature_map(kernel: Kernel, Z: Array, X: Array, jitter: float = 1e-6, stream: bool = False) -> Features:
     """Features of X (N, D) for pseudo-inputs Z (M, D).
 
     Parameters
@@ -155,7 +176,7 @@ def feature_map(kernel, Z, X, jitter=1e-6, stream=False):
     X : (N, D)
     jitter : float, relative to the kernel's variance
     stream : bool
-        Keep no (M, N) array; `Features.blocks` recomputes the features each time.
+        Keep no (M, N) array; `Features.load` recomputes the features each time.
 
     Returns
     -------
@@ -169,10 +190,10 @@ def feature_map(kernel, Z, X, jitter=1e-6, stream=False):
     if len(X) * len(Z) > KEPT_ELEMENTS:
         return Features(basis, X, *basis.features(X), vjp_uu, None)
     A, h, vjps = basis.features_with_vjp(X)
-    return Features(basis, X, A, h, vjp_uu, tuple(vjps))
+    return Features(basis, X, A, h, vjp_uu, vjps)
 
 
-def pull_back(features, dA, dh):
+def pull_back(features: Features, dA: Array, dh: Array) -> dict[str, Any]:
     """Turn derivatives with respect to the features into derivatives with respect to kernel and Z.
 
     The transpose of `feature_map`: for F(A, h), dF = <dA, A'> + <dh, h'>.
@@ -199,46 +220,86 @@ def pull_back(features, dA, dh):
     return pull_back_blocks(features, lambda rows, A, h: (np.array(dA[:, rows], order="F"), dh[rows]))
 
 
-def pull_back_blocks(features, derivatives):
+def pull_back_blocks(features: Features, derivatives: Callable) -> dict[str, Any]:
     """`pull_back` with the derivatives computed block by block, so that no second (M, N) array is needed.
 
     Parameters
     ----------
     features : Features
     derivatives : callable (rows, A (M, B), h (B,)) -> dA (M, B), dh (B,)
-        dA must be a fresh array in Fortran order; it is written over.
+        dA must be a fresh array in Fortran order; it is written over. Several threads may call it at the same time.
 
     Returns
     -------
     dict with the kernel's parameters and "Z" (M, D), in natural units
     """
-    basis, X = features.basis, features.X
-    kernel, Z, L_inverse = basis.kernel, basis.Z, inverse_lower(basis.L)
-    uu, _ = _pseudo_kernels(kernel)
-    gradient = {key: np.zeros_like(value, dtype=float) for key, value in kernel.parameters.items()}
-    dZ = np.zeros_like(Z)
-    T = np.zeros((len(Z), len(Z)))
+    return through_pseudo_points(features, *through_data(features, derivatives))
 
-    for rows, A, h, vjp in features.blocks_with_vjp():
-        dA, dh = derivatives(rows, A, h)
-        dA -= 2 * dh * A  # h = k(x, x) - |a|²
-        T += dA @ A.T
-        dK_uf = multiply_lower(L_inverse, dA, transposed=True)
-        dkernel, _, dZ_block = vjp(dK_uf.T, first=False, second=True)
-        dZ += dZ_block
-        accumulate(gradient, dkernel)
-        accumulate(gradient, kernel.diagonal_vjp(X[rows], dh))
 
+def through_data(features: Features, derivatives: Callable) -> tuple[dict[str, Any], Array]:
+    """The part of `pull_back_blocks` that is a sum over data.
+
+    Parameters
+    ----------
+    features : Features
+    derivatives : callable as there
+        It may return a third value, weight (B,) >= 0, where Σ dA Aᵀ has a closed form but for Σ A diag(weight) Aᵀ.
+
+    Returns
+    -------
+    dict over the kernel's parameters and "Z", what they change by way of K_uf and the prior variance of f
+    T (M, M), Σ dA Aᵀ with the derivative through h = k(x, x) − |a|² in dA, or, given weights, the lower triangle of
+        Σ A diag(weight) Aᵀ
+    """
+    basis = features.basis
+    kernel, M = basis.kernel, len(basis.Z)
+    basis.L_inverse  # noqa: B018 - computed here, once, and not by every thread
+
+    def sums(group):
+        gradient: dict[str, Any] = {}
+        T = np.zeros((M, M), order="F")
+        for rows in group:
+            A, h, vjp = features.load_with_vjp(rows)
+            dA, dh, *weight = derivatives(rows, A, h)
+            dA -= 2 * dh * A  # h = k(x, x) - |a|²
+            if not weight:
+                T += dA @ A.T
+            elif weight[0].any():
+                add_gram(T, A * np.sqrt(weight[0]))
+            dK_uf = multiply_lower(basis.L_inverse, dA, transposed=True)
+            dkernel, _, dZ = vjp(dK_uf.T, first=False, second=True)
+            accumulate(gradient, dkernel | {"Z": dZ})
+            accumulate(gradient, kernel.diagonal_vjp(features.X[rows], dh))
+        return gradient, T
+
+    return add_up(in_order(sums, grouped(features.rows())))
+
+
+def through_pseudo_points(features: Features, gradient: dict[str, Any], T: Array) -> dict[str, Any]:
+    """Add to the gradient what changes by way of K_uu, given the lower triangle of T = Σ dA Aᵀ (M, M)."""
+    basis = features.basis
+    uu, _ = _pseudo_kernels(basis.kernel)
     dK_uu = cholesky_pull_back(partial(solve_lower, basis.L, transposed=True), T)
     dkernel, dZ_half, _ = features.vjp_uu(dK_uu.T)  # symmetric; transposed it lies in the order of K_uu
-    accumulate(gradient, dkernel)
-    jitter_share = basis.jitter * np.trace(dK_uu) / len(Z)
-    accumulate(gradient, uu.diagonal_vjp(Z, np.full(len(Z), jitter_share)))
-    gradient["Z"] = dZ + 2 * dZ_half  # Z stands on both sides of K_uu
+    jitter_share = basis.jitter * np.trace(dK_uu) / len(basis.Z)
+    accumulate(gradient, dkernel | {"Z": 2 * dZ_half})  # Z stands on both sides of K_uu
+    accumulate(gradient, uu.diagonal_vjp(basis.Z, np.full(len(basis.Z), jitter_share)))
     return gradient
 
 
-def cholesky_pull_back(back, T):
+def add_up(parts: Iterator[tuple]) -> tuple:
+    """The sum of tuples of arrays, numbers and dicts of them, element by element and in their order."""
+    total = list(next(parts))
+    for part in parts:
+        for i, value in enumerate(part):
+            if isinstance(value, dict):
+                accumulate(total[i], value)
+            else:
+                total[i] += value
+    return tuple(total)
+
+
+def cholesky_pull_back(back: Callable, T: Array) -> Array:
     """dF/dK (M, M) for K = LLᵀ from T = −Lᵀ dF/dL: −½ L⁻ᵀ sym(T) L⁻¹, sym mirroring the lower triangle.
 
     `back` takes a matrix in Fortran order to L⁻ᵀ times it, written over it or not. Through A = L⁻¹K_uf, T = dF/dA Aᵀ.
@@ -247,7 +308,7 @@ def cholesky_pull_back(back, T):
     return -0.5 * back(np.array(half.T, order="F"))
 
 
-def accumulate(total, part):
+def accumulate(total: dict, part: dict) -> None:
     """Add the values of the dict `part` to those of `total`."""
     for key, value in part.items():
         total[key] = total[key] + value if key in total else value

@@ -1,50 +1,52 @@
-"""One BLAS thread for the sparse routines.
+"""Threads: one for BLAS inside the sparse routines, several for independent groups of rows.
 
-They work on blocks that fit the processor's cache, so a second thread has nothing to do but wait, and NumPy's and SciPy's
-own pools wait for each other: on two cores two threads took three to six times as long as one. Run independent fits in
-parallel processes instead. `exact` is left alone, since its large factorisations do gain from more threads.
+The sparse routines work on blocks that fit the processor's cache, so a second BLAS thread has nothing to do but wait, and
+NumPy's and SciPy's own pools wait for each other: on two cores two threads took three to six times as long as one. Large
+problems use the cores in another way: groups of row blocks are summed in Python threads, and the sums are added in a fixed
+order, so that every number of threads gives the same bits. `exact` is left alone, since its large factorisations do gain
+from more BLAS threads.
 """
 
-from functools import wraps
-from threading import Lock
+import multiprocessing
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ContextDecorator
+from typing import Any
 
 import numpy as np
 import scipy.linalg  # noqa: F401 - loads the BLAS libraries, which the controller has to find
 from threadpoolctl import OpenBLASController, ThreadpoolController
 
 
-class _OneBlasThread:
+class _OneBlasThread(ContextDecorator):
     """Decorator and context: BLAS has one thread from the first of overlapping calls to the end of the last.
 
     BLAS knows one limit for the whole process. Were every call to restore what it found, the last of two that overlap in
-    two Python threads would restore the limit of the other.
+    two Python threads would restore the limit of the other. `given_up` is the number of threads that BLAS had before.
     """
 
-    def __init__(self):
-        self.controller, self.lock, self.calls, self.limit = ThreadpoolController(), Lock(), 0, None
+    def __init__(self) -> None:
+        self.controller, self.lock, self.calls = ThreadpoolController(), threading.Lock(), 0
+        self.limit: Any = None
+        self.given_up = 1
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         with self.lock:
             if not self.calls:
+                pools = self.controller.select(user_api="blas").lib_controllers
+                self.given_up = min((pool.get_num_threads() for pool in pools), default=1)
                 self.limit = self.controller.limit(limits=1, user_api="blas")
                 _let_others_set_limits()
             self.calls += 1
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         with self.lock:
             self.calls -= 1
             if not self.calls:
                 self.limit.restore_original_limits()
                 _let_others_set_limits()
-
-    def __call__(self, function):
-        # not contextlib's ContextDecorator: a warning would then be blamed on a line of contextlib
-        @wraps(function)
-        def limited(*args, **options):
-            with self:
-                return function(*args, **options)
-
-        return limited
+                self.given_up = 1
 
 
 def _let_others_set_limits():
@@ -54,10 +56,48 @@ def _let_others_set_limits():
 
 one_blas_thread = _OneBlasThread()  # costs 11 microseconds a call, and 1 inside another
 
+_chosen: int | None = None
+
+
+def set_threads(threads: int | None) -> None:
+    """Choose how many threads one call may use; None, the default, for as many as BLAS may use.
+
+    These are all cores, unless OPENBLAS_NUM_THREADS, OMP_NUM_THREADS, threadpoolctl or a joblib worker sets fewer, and one
+    in a child process or outside the main thread, where other calls are likely to run at the same time. The result is the
+    same to the last bit.
+
+    Raises
+    ------
+    ValueError
+        For anything but None or a whole number, at least 1.
+    """
+    if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int | np.integer) or threads < 1):
+        raise ValueError(f"threads = {threads!r} must be a whole number, at least 1, or None for as many as BLAS may use")
+    global _chosen
+    _chosen = threads
+
+
+def thread_count() -> int:
+    """How many threads the call in progress may use."""
+    if _chosen is not None:
+        return int(_chosen)
+    alone = threading.current_thread() is threading.main_thread() and multiprocessing.parent_process() is None
+    return one_blas_thread.given_up if alone else 1
+
+
+def in_order(work: Callable[[Any], Any], parts: Sequence[Any]) -> Iterator[Any]:
+    """Yield work(part) for each of the parts, in their order, computed by `thread_count()` threads."""
+    threads = min(thread_count(), len(parts))
+    if threads < 2:
+        yield from map(work, parts)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        yield from pool.map(work, parts)
+
 
 LARGEST_BLOCK = 31 * 2**20  # bytes; anything above 32 MiB leaves the threshold as it is
 
 
-def keep_freed_memory():
+def keep_freed_memory() -> None:
     """Free one large block, whose pages are never touched, so that up to 62 MiB of freed memory is kept from now on."""
     np.empty(LARGEST_BLOCK, dtype=np.uint8)

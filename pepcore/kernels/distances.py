@@ -41,8 +41,8 @@ def _by_product(left: Array, right: Array, scale: float) -> Array:
     extended_right[:, D] = 1
     np.einsum("nd,nd->n", right, right, out=extended_right[:, D + 1])
     t = extended_left @ extended_right.T
-    # rounding can leave it on the wrong side of 0
-    np.maximum(t, 0.0, out=t) if scale > 0 else np.minimum(t, 0.0, out=t)
+    if scale > 0:  # the caller takes roots, and rounding can leave it below 0; an exponential sees no difference
+        np.maximum(t, 0.0, out=t)
     if left is right:
         np.fill_diagonal(t, 0.0)
     return t

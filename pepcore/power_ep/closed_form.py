@@ -11,13 +11,14 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import blas, eigh
+from scipy.linalg import eigh
 
-from pepcore.features import feature_map, pull_back, pull_back_blocks, row_blocks
-from pepcore.gaussian import inverse_lower, log1p_ratio, log_determinant, multiply_lower, safe_cholesky, solve_lower
-from pepcore.kernels.base import check_kernel
+from pepcore.features import KEPT_ELEMENTS, Features, feature_map, pull_back, row_blocks
+from pepcore.gaussian import Array, log_determinant, safe_cholesky, solve_lower
+from pepcore.kernels.base import Kernel, check_kernel
 from pepcore.likelihoods import Gaussian
 from pepcore.posterior import Posterior
+from pepcore.power_ep.linear_model import Solution, noise_derivative, penalty, pointwise_gradient, solve_regression
 from pepcore.results import Fit
 from pepcore.sites import Sites
 from pepcore.threads import one_blas_thread
@@ -33,7 +34,18 @@ from pepcore.validation import (
 
 
 @one_blas_thread
-def regression(kernel, Z, X, y, *, noise=0.1, alpha=0.5, blocks=None, jitter=1e-6, stream=False):
+def regression(
+    kernel: Kernel,
+    Z: ArrayLike,
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    noise: float = 0.1,
+    alpha: float | ArrayLike = 0.5,
+    blocks: ArrayLike | list | None = None,
+    jitter: float = 1e-6,
+    stream: bool | None = None,
+) -> Fit:
     """Sparse GP regression by Power EP, in closed form, for any power in [0, 1].
 
     alpha = 0 is VFE and alpha = 1 is FITC, with blocks PITC; in between lies Power EP.
@@ -51,9 +63,9 @@ def regression(kernel, Z, X, y, *, noise=0.1, alpha=0.5, blocks=None, jitter=1e-
         Data whose residuals stay correlated; time grows with the cube of a block's size.
     jitter : float
         Added to the diagonal of K_uu, relative to the kernel's variance; tenfold after a failed factorisation.
-    stream : bool
+    stream : bool or None
         Recompute the features where they are needed in place of storing them: memory O(M² + N), beside a copy of X, in
-        place of O(NM) for about half as much time again. Not with blocks.
+        place of O(NM). None streams as soon as the features would take more than a few megabytes. Not with blocks.
 
     Returns
     -------
@@ -74,22 +86,22 @@ def regression(kernel, Z, X, y, *, noise=0.1, alpha=0.5, blocks=None, jitter=1e-
     check_kernel(kernel)
     X = check_inputs(X, "X", copy=True)
     Z = check_inputs(Z, "Z", columns=X.shape[1], copy=True)
-    y = check_targets(y, len(X))
+    y = check_targets(y, len(X), copy=True)
     noise, jitter = check_positive(noise, "noise"), check_jitter(jitter)
     if blocks is None:
         alpha = check_alpha(alpha, size=len(X))
-        features = feature_map(kernel, Z, X, jitter, stream)
-        solution = _solve(features.blocks, y, noise, alpha)
-        sites = Sites(1 / solution.d, y / solution.d)
-        gradient = partial(_pointwise_gradient, features, solution, noise, alpha)
+        features = feature_map(kernel, Z, X, jitter, len(X) * len(Z) > KEPT_ELEMENTS if stream is None else stream)
+        solution = solve_regression(features.load, features.rows(), y, noise, alpha)
+        sites = Sites(solution.tau, y * solution.tau)
+        gradient = partial(pointwise_gradient, features, y, solution, noise, alpha)
     else:
         if stream:
             raise ValueError("stream=True keeps no features, but blocks need them all at once; leave out one of them.")
-        blocks = _check_blocks(blocks, len(X))
-        alpha = check_alpha(alpha, size=len(blocks))
+        parts = _check_blocks(blocks, len(X))
+        alpha = check_alpha(alpha, size=len(parts))
         features = feature_map(kernel, Z, X, jitter)
-        rotated = _rotate(features, y, np.broadcast_to(alpha, len(blocks)), blocks)
-        solution = _solve(rotated.blocks, rotated.y, noise, rotated.alpha)
+        rotated = _rotate(features, y, np.broadcast_to(alpha, len(parts)), parts)
+        solution = solve_regression(rotated.load, row_blocks(len(y), len(Z)), rotated.y, noise, rotated.alpha)
         sites = None
         gradient = partial(_block_gradient, features, rotated, solution, noise)
     posterior = Posterior(features.basis, solution.mean, solution.precision_cholesky)
@@ -123,7 +135,7 @@ def add_data(fit: Fit, X: ArrayLike, y: ArrayLike) -> Fit:
         raise ValueError("add_data needs a fit with Gaussian noise and one power for all data; fit all data anew instead")
     old, noise, alpha = fit.posterior, fit.likelihood.noise, fit.alpha
     X = check_inputs(X, "X", columns=old.basis.Z.shape[1])
-    y = check_targets(y, len(X))
+    y = check_targets(y, len(X), copy=True)
     A, h = old.basis.features(X)
     d = alpha * h + noise
     precision = old.precision_cholesky @ old.precision_cholesky.T
@@ -133,88 +145,12 @@ def add_data(fit: Fit, X: ArrayLike, y: ArrayLike) -> Fit:
     moved = old.precision_cholesky.T @ (mean - old.mean)
     quadratic = ((y - mean @ A) ** 2 / d).sum() + moved @ moved
     determinants = np.log(2 * np.pi * d).sum() + log_determinant(C) - log_determinant(old.precision_cholesky)
-    log_evidence = fit.log_evidence - 0.5 * (determinants + quadratic) - _penalty(h, noise, alpha)
+    log_evidence = fit.log_evidence - 0.5 * (determinants + quadratic) - penalty(h, noise, alpha)
     return Fit(float(log_evidence), Posterior(old.basis, mean, C), fit.likelihood, alpha, None, _no_gradient)
 
 
 def _no_gradient() -> dict:
     raise NotImplementedError("add_data keeps no gradient; call power_ep.regression on all data for it")
-
-
-# --- the linear model on (A, h) ---------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class _Solution:
-    log_evidence: float
-    mean: np.ndarray  # m (M,)
-    precision_cholesky: np.ndarray  # C (M, M), C Cᵀ = I + A diag(1/d) Aᵀ
-    h: np.ndarray  # (N,)
-    d: np.ndarray  # (N,), alpha h + noise
-    residual: np.ndarray  # (N,), y - Aᵀm
-
-
-def _solve(blocks, y, noise, alpha):
-    """Posterior and evidence from `blocks()`, which yields (rows, A[:, rows], h[rows]); source: :eq:`sr-collapsed`."""
-    N = len(y)
-    h, d = np.empty(N), np.empty(N)
-    precision, shift = None, 0.0
-    for rows, A, h_rows in blocks():
-        h[rows] = h_rows
-        d[rows] = alpha[rows] * h_rows + noise if np.ndim(alpha) else alpha * h_rows + noise
-        if precision is None:
-            precision = np.eye(len(A), order="F")
-        scaled = A / np.sqrt(d[rows])
-        precision = blas.dsyrk(1.0, scaled, beta=1.0, c=precision, lower=1, overwrite_c=1)
-        shift = shift + A @ (y[rows] / d[rows])
-    precision += np.tril(precision, -1).T  # dsyrk fills the lower triangle
-
-    C, _ = safe_cholesky(precision, name="I + A diag(1/d) A'")
-    mean = solve_lower(C, solve_lower(C, shift), transposed=True)
-    residual = np.empty(N)
-    for rows, A, _ in blocks():
-        residual[rows] = y[rows] - mean @ A
-
-    # yᵀ(AᵀA + diag d)⁻¹y as a minimum over v: no cancellation, however small the noise
-    quadratic = (residual**2 / d).sum() + mean @ mean
-    log_normal = -0.5 * (N * np.log(2 * np.pi) + np.log(d).sum() + log_determinant(C) + quadratic)
-    return _Solution(float(log_normal - _penalty(h, noise, alpha)), mean, C, h, d, residual)
-
-
-def _penalty(h, noise, alpha):
-    """Σ (1 − α)/(2α) log(1 + α h/noise), which is Σ h/(2 noise) at α = 0; source: :eq:`sr-evidence`."""
-    return ((1 - alpha) * log1p_ratio(alpha * h / noise) * h).sum() / (2 * noise)
-
-
-def _residual_derivative(total, d, alpha):
-    """dF/dh from dF/dd: h enters the noise d with weight α and the penalty by itself; source: :eq:`sr-gradient`."""
-    return alpha * total - (1 - alpha) / (2 * d)
-
-
-def _noise_derivative(total, solution, noise, alpha):
-    """dF/dnoise from dF/dd (N,): the noise enters d and the penalty; source: :eq:`sr-gradient`."""
-    return float((total + (1 - alpha) * solution.h / (2 * noise * solution.d)).sum())
-
-
-@one_blas_thread
-def _pointwise_gradient(features, solution, noise, alpha):
-    """Gradient of the evidence: dF/dA = m vᵀ − V A/d and dF/dd = ½(v² − 1/d + s/d²), v = residual/d, s = diag AᵀVA."""
-    mean, C_inverse, d = solution.mean, inverse_lower(solution.precision_cholesky), solution.d
-    v = solution.residual / d
-    dF_dd = np.empty(len(d))
-
-    def derivatives(rows, A, h):
-        white = multiply_lower(C_inverse, np.array(A, order="F"))
-        s = np.einsum("mn,mn->n", white, white)
-        dF_dd[rows] = 0.5 * (v[rows] ** 2 - 1 / d[rows] + s / d[rows] ** 2)
-        white /= -d[rows]
-        minus_VA_d = multiply_lower(C_inverse, white, transposed=True)
-        dA = blas.dger(1.0, mean, v[rows], a=minus_VA_d, overwrite_a=1)  # + m vᵀ
-        return dA, _residual_derivative(dF_dd[rows], d[rows], alpha[rows] if np.ndim(alpha) else alpha)
-
-    gradient = pull_back_blocks(features, derivatives)
-    gradient["noise"] = _noise_derivative(dF_dd, solution, noise, alpha)
-    return gradient
 
 
 # --- blocks -----------------------------------------------------------------------------------------------------------
@@ -224,18 +160,17 @@ def _pointwise_gradient(features, solution, noise, alpha):
 class _Rotated:
     """The data with each block in the eigenbasis of its residual covariance, blocks one after the other."""
 
-    A: np.ndarray  # (M, N)
-    h: np.ndarray  # (N,), the eigenvalues of the D_b
-    y: np.ndarray  # (N,)
-    alpha: np.ndarray  # (N,)
+    A: Array  # (M, N)
+    h: Array  # (N,), the eigenvalues of the D_b
+    y: Array  # (N,)
+    alpha: Array  # (N,)
     parts: list  # per block: (indices into the data, slice into the rotated data, eigenvectors U_b)
 
-    def blocks(self):
-        for rows in row_blocks(len(self.y), len(self.A)):
-            yield rows, self.A[:, rows], self.h[rows]
+    def load(self, rows):
+        return self.A[:, rows], self.h[rows]
 
 
-def _rotate(features, y, alpha, blocks):
+def _rotate(features: Features, y: Array, alpha: Array, blocks: list[Array]) -> _Rotated:
     """D_b = K_bb − A_bᵀA_b = U diag(λ) Uᵀ; then A_b U, λ and Uᵀy are a point-wise model; source: :eq:`sr-rotation`."""
     kernel, X, A = features.basis.kernel, features.X, features.A
     rotated_A, h, rotated_y, parts = np.empty_like(A), np.empty(len(y)), np.empty(len(y)), []
@@ -254,15 +189,15 @@ def _rotate(features, y, alpha, blocks):
 
 
 @one_blas_thread
-def _block_gradient(features, rotated, solution, noise):
-    """As `_pointwise_gradient`, with a matrix dF/dD_b for each block in place of dF/dh."""
+def _block_gradient(features: Features, rotated: _Rotated, solution: Solution, noise: float) -> dict:
+    """As `pointwise_gradient`, with a matrix dF/dD_b for each block in place of dF/dh."""
     kernel, X = features.basis.kernel, features.X
     dA = np.empty_like(features.A)
     dF_dd = np.empty(len(X))
     dkernel = {key: np.zeros_like(value, dtype=float) for key, value in kernel.parameters.items()}
     for index, rows, U in rotated.parts:
-        A_b, d, alpha = rotated.A[:, rows], solution.d[rows], rotated.alpha[rows]
-        v = solution.residual[rows] / d
+        A_b, d, alpha = rotated.A[:, rows], 1 / solution.tau[rows], rotated.alpha[rows]
+        v = (rotated.y[rows] - solution.mean @ A_b) / d
         white = solve_lower(solution.precision_cholesky, np.array(A_b / d, order="F"))
         dF_dSigma = 0.5 * (np.outer(v, v) - np.diag(1 / d) + white.T @ white)
         dF_dd[rows] = np.diag(dF_dSigma)
@@ -275,8 +210,8 @@ def _block_gradient(features, rotated, solution, noise):
     gradient = pull_back(features, dA, np.zeros(len(X)))  # h enters through D_b, already counted in dA
     for key, value in dkernel.items():
         gradient[key] = gradient[key] + value
-    gradient["noise"] = _noise_derivative(dF_dd, solution, noise, rotated.alpha)
-    return gradient
+    dnoise = noise_derivative(dF_dd, rotated.h, 1 / solution.tau, noise, rotated.alpha)
+    return gradient | {"noise": float(dnoise.sum())}
 
 
 def _check_blocks(blocks, size):
@@ -288,7 +223,7 @@ def _check_blocks(blocks, size):
     parts = blocks if np.iterable(blocks) else []
     # not integers yet: their fractions would be cut off, and every block seem right
     indices = [as_real(block, f"blocks[{number}]").ravel() for number, block in enumerate(parts)]
-    joined = np.concatenate(indices or [[]])
+    joined = np.concatenate(indices or [np.zeros(0)])
     if len(joined) != size or not np.array_equal(np.sort(joined), np.arange(size)) or not all(map(len, indices)):
         raise ValueError(
             f"blocks must be {size} integer labels in an array, or a list of non-empty index arrays that hold each of "

@@ -1,0 +1,128 @@
+"""The threads of one call: the same bits for every number of them, and no more than the surroundings allow."""
+
+import threading
+
+import numpy as np
+import pytest
+import threadpoolctl
+
+from pepcore import power_ep
+from pepcore.blas import add_gram, add_outer, multiply_triangular
+from pepcore.kernels import Matern52, SquaredExponential
+from pepcore.likelihoods import Probit
+from pepcore.threads import in_order, one_blas_thread, set_threads, thread_count
+
+
+@pytest.fixture
+def choose():
+    yield set_threads
+    set_threads(None)
+
+
+def problem(N, M=6, D=2):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, D))
+    return X[:M].copy(), X, np.sin(X.sum(axis=1)) + 0.1 * rng.normal(size=N)
+
+
+def same_bits(one, other):
+    assert one.log_evidence == other.log_evidence
+    np.testing.assert_array_equal(one.posterior.mean, other.posterior.mean)
+    assert one.gradient.keys() == other.gradient.keys()
+    for key, value in one.gradient.items():
+        np.testing.assert_array_equal(value, other.gradient[key])
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("kernel", [SquaredExponential(1.3, [0.8, 1.2]), SquaredExponential() + Matern52(0.5, 0.7)])
+@pytest.mark.parametrize("private", [False, True])
+def test_regression_has_the_same_bits_for_every_number_of_threads(choose, monkeypatch, kernel, stream, private):
+    monkeypatch.setattr("pepcore.features.BLOCK_ELEMENTS", 64 * 6)
+    Z, X, y = problem(1500)
+    alpha = np.linspace(0, 1, len(y)) if private else 0.5
+    fits = []
+    for threads in (1, 2, 3):
+        choose(threads)
+        fits.append(power_ep.regression(kernel, Z, X, y, alpha=alpha, stream=stream))
+        fits[-1].gradient  # noqa: B018 - computed now, by so many threads
+    same_bits(fits[0], fits[1])
+    same_bits(fits[0], fits[2])
+
+
+def test_the_gradient_of_iterative_ep_has_the_same_bits(choose, monkeypatch):
+    monkeypatch.setattr("pepcore.features.BLOCK_ELEMENTS", 64 * 6)
+    Z, X, y = problem(600)
+    fits = []
+    for threads in (1, 2):
+        choose(threads)
+        fits.append(power_ep.infer(SquaredExponential(), Z, X, np.sign(y), Probit()))
+        fits[-1].gradient  # noqa: B018
+    same_bits(*fits)
+
+
+def test_work_is_shared_and_comes_back_in_order(choose):
+    choose(2)
+    meeting = threading.Barrier(2, timeout=60)  # passed only by two threads at the same time
+
+    def work(part):
+        meeting.wait()
+        return part, threading.get_ident()
+
+    parts, idents = zip(*in_order(work, range(6)), strict=True)
+    assert parts == tuple(range(6))
+    assert len(set(idents)) == 2
+
+
+def test_by_default_as_many_threads_as_blas_gave_up():
+    with threadpoolctl.threadpool_limits(2), one_blas_thread:
+        assert thread_count() == 2
+        with one_blas_thread:
+            assert thread_count() == 2
+    with threadpoolctl.threadpool_limits(1), one_blas_thread:
+        assert thread_count() == 1
+    assert thread_count() == 1
+
+
+def test_one_thread_where_the_call_itself_is_in_a_thread(choose):
+    found = []
+    with threadpoolctl.threadpool_limits(2), one_blas_thread:
+        other = threading.Thread(target=lambda: found.append(thread_count()))
+        other.start()
+        other.join()
+    assert found == [1]
+
+
+@pytest.mark.parametrize("threads", [0, -1, 1.5, True, "2"])
+def test_a_number_of_threads_that_is_none_is_refused(threads):
+    with pytest.raises(ValueError, match="must be a whole number, at least 1, or None"):
+        set_threads(threads)
+
+
+def test_the_products_are_those_of_numpy():
+    rng = np.random.default_rng(0)
+    T, B, C = (np.asfortranarray(rng.normal(size=shape)) for shape in [(5, 5), (5, 7), (5, 5)])
+    for transposed, lower in ((False, np.tril(T)), (True, np.tril(T).T)):
+        product = B.copy(order="F")
+        multiply_triangular(T, product, transposed)
+        np.testing.assert_allclose(product, lower @ B, rtol=1e-12)
+    gram = C.copy(order="F")
+    add_gram(gram, B)
+    np.testing.assert_allclose(np.tril(gram), np.tril(C + B @ B.T), rtol=1e-12)
+    np.testing.assert_array_equal(np.triu(gram, 1), np.triu(C, 1))
+    outer, m, v = B.copy(order="F"), rng.normal(size=5), rng.normal(size=7)
+    add_outer(outer, m, v)
+    np.testing.assert_allclose(outer, B + np.outer(m, v), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        (np.eye(3), np.ones((3, 4))),
+        (np.eye(3, order="F"), np.ones((4, 4), order="F")),
+        (np.eye(3, order="F", dtype=np.float32), np.ones((3, 4), order="F")),
+    ],
+)
+@pytest.mark.parametrize("product", [multiply_triangular, add_gram])
+def test_arrays_that_a_pointer_would_misread_are_refused(product, arrays):
+    with pytest.raises(TypeError, match="float64 arrays in Fortran order whose shapes fit"):
+        product(*arrays)
