@@ -11,15 +11,17 @@ import multiprocessing
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ContextDecorator
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import scipy.linalg  # noqa: F401 - loads the BLAS libraries, which the controller has to find
 from threadpoolctl import OpenBLASController, ThreadpoolController
 
+F = TypeVar("F", bound=Callable)
 
-class _OneBlasThread(ContextDecorator):
+
+class _OneBlasThread:
     """Decorator and context: BLAS has one thread from the first of overlapping calls to the end of the last.
 
     BLAS knows one limit for the whole process. Were every call to restore what it found, the last of two that overlap in
@@ -47,6 +49,15 @@ class _OneBlasThread(ContextDecorator):
                 self.limit.restore_original_limits()
                 _let_others_set_limits()
                 self.given_up = 1
+
+    def __call__(self, function: F) -> F:
+        # not contextlib's ContextDecorator: a warning would then be blamed on a line of contextlib
+        @wraps(function)
+        def limited(*args: Any, **options: Any) -> Any:
+            with self:
+                return function(*args, **options)
+
+        return cast(F, limited)
 
 
 def _let_others_set_limits():
