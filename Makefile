@@ -22,8 +22,9 @@ test: lint book   ## everything that proves package and book right
 	PEPCORE_PROGRESS=0 $(BIN)/python -m pytest -n 2 --dist loadscope --nbval-built --nbval-sanitize-with tests/nbval_sanitise.cfg \
 	  tests chapters
 
-lint: ready       ## ruff
+lint: ready       ## ruff and mypy
 	$(BIN)/ruff check .
+	$(BIN)/mypy
 
 serve: book       ## show the built site at http://localhost:8000, or the next free port
 	@$(BIN)/python tools/serve.py

@@ -15,20 +15,6 @@ keep_freed_memory()
 
 __version__ = "0.1.0"
 __all__ = [
-    "Blurred",
-    "Gaussian",
-    "Logit",
-    "Matern52",
-    "Poisson",
-    "Probit",
-    "SquaredExponential",
-    "StudentT",
-    "Sum",
-    "datasets",
-    "exact",
-    "leave_one_out",
-    "metrics",
-    "online",
-    "power_ep",
-    "training",
+    "Blurred", "Gaussian", "Logit", "Matern52", "Poisson", "Probit", "SquaredExponential", "StudentT", "Sum",
+    "datasets", "exact", "leave_one_out", "metrics", "online", "power_ep", "training",
 ]

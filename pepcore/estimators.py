@@ -34,7 +34,7 @@ except ImportError as missing:
 
 LEARNABLE = ("kernel", "noise", "Z")
 REAL = (Gaussian, StudentT)  # y = f + noise, in any units
-DRAWS = {
+DRAWS: dict[type, Callable] = {
     Gaussian: lambda own, f, rng: f + np.sqrt(own.noise) * rng.standard_normal(f.shape),
     StudentT: lambda own, f, rng: f + own.scale * rng.standard_t(own.degrees, f.shape),
     Poisson: lambda own, f, rng: rng.poisson(np.exp(f)).astype(float),

@@ -4,14 +4,17 @@ These are the references that everything sparse is held against: O(N³) time, O(
 The matrix that is factorised is B = I + √τ K √τ, whose eigenvalues are at least 1 however singular K is.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pepcore.features import Basis, points_of_f
 from pepcore.gaussian import (
+    Array,
     cholesky_inverse,
     gram_lower,
     inverse_lower,
@@ -20,9 +23,9 @@ from pepcore.gaussian import (
     safe_cholesky,
     solve_lower,
 )
-from pepcore.kernels.base import check_kernel
+from pepcore.kernels.base import Kernel, check_kernel
 from pepcore.likelihoods import Gaussian
-from pepcore.likelihoods.base import check_likelihood
+from pepcore.likelihoods.base import Likelihood, check_likelihood
 from pepcore.normal_equations import check_left_out
 from pepcore.posterior import Posterior
 from pepcore.results import Fit, LeftOut
@@ -35,7 +38,7 @@ from pepcore.validation import check_alpha, check_inputs, check_jitter, check_po
 class ExactFit(Fit):
     """A `Fit` with Z = X, whose sites are functions of f at the data themselves."""
 
-    def _left_out(self, X, y):
+    def _left_out(self, X: Array, y: Array) -> LeftOut:
         """s\\ = s/(1 − τs) and μ\\ = μ − γs\\ with γ = ν − τμ, without the jitter of the posterior's basis; :eq:`loo-cavity`."""
         basis = self.posterior.basis
         if not np.array_equal(X, basis.Z):
@@ -49,31 +52,19 @@ class ExactFit(Fit):
         return LeftOut(mean, variance, self.likelihood.log_predictive(y, mean, variance))
 
 
-def regression(kernel, X, y, *, noise=0.1, jitter=1e-10):
+def regression(kernel: Kernel, X: ArrayLike, y: ArrayLike, *, noise: float = 0.1, jitter: float = 1e-10) -> Fit:
     """Gaussian-process regression with Gaussian noise, exact.
 
     Parameters
     ----------
-    kernel : kernel
-    X : (N, D) inputs
-    y : (N,) targets
-    noise : float
-        Noise variance, > 0, in units of y².
-    jitter : float
-        Added to K in the posterior's basis, relative to the kernel's variance, and taken off the noise again, so that
-        predictions do not feel it unless the noise is as small. Evidence and gradient have none, unless K + noise I
-        cannot be factorised without.
+    X, y : (N, D) inputs, (N,) targets
+    noise : noise variance, > 0, in units of y²
+    jitter : added to K in the posterior's basis, relative to the kernel's variance, and taken off the noise again, so
+        that predictions do not feel it unless the noise is as small. Evidence and gradient have none, unless K +
+        noise I cannot be factorised without.
 
-    Returns
-    -------
-    Fit
-
-    Raises
-    ------
-    ValueError
-        For wrong shapes, NaN, a noise that is not positive, a jitter outside [0, 1e-2]; NotPositiveDefiniteError if no
-        jitter up to 1e-2 helps.
-
+    Raises ValueError for wrong shapes, NaN, a noise that is not positive, a jitter outside [0, 1e-2];
+    NotPositiveDefiniteError if no jitter up to 1e-2 helps.
     Source: rasmussen2006 algorithm 2.1 and eq. (5.9); :eq:`gp-evidence`, :eq:`gp-evidence-gradient`, :eq:`gp-predict`.
     """
     check_kernel(kernel)
@@ -91,8 +82,8 @@ def regression(kernel, X, y, *, noise=0.1, jitter=1e-10):
     return ExactFit(float(log_evidence), posterior, Gaussian(noise), 1.0, sites, gradient)
 
 
-def _regression_gradient(kernel, X, L, white):
-    """dF/dK = ½(γγᵀ − (K + noise I)⁻¹), pulled back; the noise stands on the diagonal."""
+def _regression_gradient(kernel: Kernel, X: Array, L: Array, white: Array) -> dict:
+    """dF/dK = ½(γγᵀ − (K + noise I)⁻¹), pulled back; the derivative in the noise is its trace."""
     gamma = solve_lower(L, white, transposed=True)
     dK = 0.5 * (np.outer(gamma, gamma) - cholesky_inverse(L))
     gradient, _ = kernel.vjp(X, X, dK)
@@ -100,51 +91,30 @@ def _regression_gradient(kernel, X, L, white):
 
 
 def infer(
-    kernel,
-    X,
-    y,
-    likelihood,
-    *,
-    alpha=1.0,
-    schedule="parallel",
-    step=1.0,
-    tolerance=1e-8,
-    max_sweeps=200,
-    jitter=1e-10,
-    callback=None,
-):
+    kernel: Kernel, X: ArrayLike, y: ArrayLike, likelihood: Likelihood, *,
+    alpha: ArrayLike = 1.0, schedule: str = "parallel", step: float = 1.0, tolerance: float = 1e-8,
+    max_sweeps: int = 200, jitter: float = 1e-10, callback: Callable | None = None,
+) -> Fit:
     """Power EP with one Gaussian site per datum, for any log-concave likelihood and any power in [0, 1].
 
     alpha = 1 is EP; alpha = 0 is variational inference by natural gradients, and log_evidence then a lower bound.
 
     Parameters
     ----------
-    kernel : kernel
-    X : (N, D) inputs
-    y : (N,) targets, for Probit labels -1 and +1
+    X, y : (N, D) inputs, (N,) targets, for Probit labels -1 and +1
     likelihood : an object as in `pepcore.likelihoods`, for example Probit()
     alpha : float, or (N,) for a private power per datum
     schedule : "parallel" or "sequential"
         Update all sites from one posterior, or the posterior after every site. Both have the same fixed points.
-    step : float
-        Longest damped step, in (0, 1]; it is shortened where that is needed, see `pepcore.sweeps`.
+    step : longest damped step, in (0, 1]; it is shortened where that is needed, see `pepcore.sweeps`
     tolerance : float
         Converged when no site moves by more: max over data of |τ* − τ| s and |ν* − ν| √s, s the posterior variance.
-    max_sweeps : int
-    jitter : float
-        As in `regression`.
+    jitter : as in `regression`
     callback : callable (record) or None, as in `power_ep.infer`
 
-    Returns
-    -------
-    Fit; if it is not converged, `converged` is False and a RuntimeWarning says so
-
-    Raises
-    ------
-    ValueError
-        For wrong shapes, NaN, a power outside [0, 1], labels the likelihood does not know, an unknown schedule, options of
-        the sweeps that `pepcore.sweeps` refuses, a jitter outside [0, 1e-2].
-
+    Returns a Fit; if it is not converged, `converged` is False and a RuntimeWarning says so.
+    Raises ValueError for wrong shapes, NaN, a power outside [0, 1], labels the likelihood does not know, an unknown
+    schedule, options of the sweeps that `pepcore.sweeps` refuses, a jitter outside [0, 1e-2].
     Source: rasmussen2006 algorithms 3.5 and 3.6, section 5.5.2 for the gradient; bui2017 section 3.3;
     :eq:`ep-posterior`, :eq:`ep-evidence`, :eq:`ep-gradient`, :eq:`pep-energy`.
     """
@@ -159,7 +129,7 @@ def infer(
     K = kernel(X)
     evaluate = partial(_evaluate, K, y, likelihood, alpha)
     propose = parallel if schedule == "parallel" else partial(_sequential, K, y, likelihood, alpha)
-    options = {"step": step, "tolerance": tolerance, "max_sweeps": max_sweeps, "callback": callback}
+    options: dict[str, Any] = {"step": step, "tolerance": tolerance, "max_sweeps": max_sweeps, "callback": callback}
     state, ending = run_sweeps(evaluate, propose, Sites.flat(len(y)), **options)
     posterior = _posterior(kernel, X, state.sites, jitter)
     gradient = partial(_fixed_point_gradient, kernel, X, y, likelihood, alpha, state)
@@ -170,19 +140,19 @@ class _State(NamedTuple):
     """Everything that follows from the sites."""
 
     sites: Sites
-    L: np.ndarray  # (N, N), L Lᵀ = B = I + √τ K √τ
-    half: np.ndarray  # (N, N), L⁻¹ √τ K, so that Σ = K − halfᵀ half
-    gamma: np.ndarray  # (N,), γ = ν − τμ = K⁻¹μ
-    mean: np.ndarray  # (N,), μ = Σν
-    variance: np.ndarray  # (N,), s = diag Σ
-    cavity_mean: np.ndarray  # (N,)
-    cavity_variance: np.ndarray  # (N,)
+    L: Array  # (N, N), L Lᵀ = B = I + √τ K √τ
+    half: Array  # (N, N), L⁻¹ √τ K, so that Σ = K − halfᵀ half
+    gamma: Array  # (N,), γ = ν − τμ = K⁻¹μ
+    mean: Array  # (N,), μ = Σν
+    variance: Array  # (N,), s = diag Σ
+    cavity_mean: Array  # (N,)
+    cavity_variance: Array  # (N,)
     log_evidence: float
     target: Sites
-    move: np.ndarray  # (2, N), from the sites to the target
+    move: Array  # (2, N), from the sites to the target
 
 
-def _evaluate(K, y, likelihood, alpha, sites):
+def _evaluate(K: Array, y: Array, likelihood: Likelihood, alpha: float | Array, sites: Sites) -> _State:
     """Posterior, evidence and targets for given sites.
 
     The evidence is −½ log|B| − ½ μᵀγ + Σ (l − log(c)/(2α) + ½ α γ² s\\) with γ = ν − τμ. It equals −½ log|B| + ½ νᵀΣν +
@@ -209,8 +179,8 @@ def _evaluate(K, y, likelihood, alpha, sites):
     return _State(sites, L, half, gamma, mean, variance, *cavities, float(log_evidence), goal, move(sites, goal, variance))
 
 
-def _marginals(K, sites, root, L):
-    """γ = ν − τμ, μ = Kγ, s = diag Σ, 1 − τs, and half = L⁻¹ √τ K, each by the form that does not cancel at its site's τ."""
+def _marginals(K: Array, sites: Sites, root: Array, L: Array) -> tuple[Array, Array, Array, Array, Array]:
+    """γ = ν − τμ, μ = Kγ, s = diag Σ, 1 − τs and half = L⁻¹ √τ K; each site in the form that does not cancel at its τ."""
     sharp = sites.tau * np.diag(K) > 1
     half = solve_lower(L, np.array(root[:, None] * K, order="F"))
     half_inverse = inverse_lower(L)
@@ -224,8 +194,8 @@ def _marginals(K, sites, root, L):
     return gamma, K @ gamma, variance, left, half
 
 
-def _sequential(K, y, likelihood, alpha, state, step):
-    """One site after the other moves, each from the posterior that the one before left (rank-one changes of Σ).
+def _sequential(K: Array, y: Array, likelihood: Likelihood, alpha: float | Array, state: _State, step: float) -> Sites:
+    """Move one site after the other, each from the posterior that the last one left (rank-one changes of Σ).
 
     Source: rasmussen2006 algorithm 3.5; :eq:`ep-posterior`.
     """
@@ -246,8 +216,10 @@ def _sequential(K, y, likelihood, alpha, state, step):
     return Sites(tau, nu)
 
 
-def _fixed_point_gradient(kernel, X, y, likelihood, alpha, state):
-    """dF/dK = ½(γγᵀ − β) with β = (K + τ⁻¹)⁻¹ and γ = K⁻¹μ; what the sites do cancels at the fixed point.
+def _fixed_point_gradient(
+    kernel: Kernel, X: Array, y: Array, likelihood: Likelihood, alpha: float | Array, state: _State
+) -> dict:
+    """dF/dK = ½(γγᵀ − β) with β = (K + τ⁻¹)⁻¹ and γ = K⁻¹μ; the derivatives through the sites cancel at the fixed point.
 
     For the likelihood's own parameters dF/dθ = Σ ∂l_α/∂θ.
 
@@ -260,8 +232,8 @@ def _fixed_point_gradient(kernel, X, y, likelihood, alpha, state):
     return gradient | {key: float(value.sum()) for key, value in own.items()}
 
 
-def _posterior(kernel, X, sites, jitter):
-    """The posterior that these sites make, on the basis with Z = X; source: :eq:`gp-posterior`.
+def _posterior(kernel: Kernel, X: Array, sites: Sites, jitter: float) -> Posterior:
+    """Posterior of these sites on the basis Z = X; source: :eq:`gp-posterior`.
 
     With L Lᵀ = K + δI the jitter δ is part of the noise: K + 1/τ = L Lᵀ + (1/τ − δ). The features of X are the columns
     of Lᵀ, each site has the noise 1/τ − δ, and prediction has no trace of δ.

@@ -134,8 +134,8 @@ class Features:
 
     basis: Basis
     X: Array
-    A: Array | None
-    h: Array | None
+    A: Any
+    h: Any
     vjp_uu: Callable
     vjps: dict[int, Callable] | None
 
@@ -181,7 +181,7 @@ def feature_map(kernel: Kernel, Z: Array, X: Array, jitter: float = 1e-6, stream
     -------
     Features
 
-    Source: :eq:`gp-feature-map`.
+    Source: :eq:`gp-prior-split`, :eq:`gp-feature-map`.
     """
     basis, vjp_uu = Basis.build_with_vjp(kernel, Z, jitter)
     if stream:

@@ -1,6 +1,7 @@
 """Gaussians in natural and moment coordinates, and a Cholesky factorisation that never fails silently."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError, blas, lapack
 
 from pepcore.threads import Array as Array
@@ -13,34 +14,18 @@ class NotPositiveDefiniteError(LinAlgError):
     """A matrix that must be positive definite is not, even after the largest jitter allowed."""
 
 
-def safe_cholesky(K, scale=1.0, jitter=0.0, name="matrix"):
-    """Lower Cholesky factor of ``K + jitter * scale * I``, with ten times the jitter after each failure.
+def safe_cholesky(K: Array, scale: float = 1.0, jitter: float = 0.0, name: str = "matrix") -> tuple[Array, float]:
+    """Lower Cholesky factor of ``K + jitter * scale * I``, and the jitter that was needed, tenfold after each failure.
 
-    Parameters
-    ----------
-    K : (M, M) symmetric array; it is not changed
-    scale : float
-        What the jitter is relative to, for a kernel matrix the kernel's variance.
-    jitter : float
-        First value tried. After a failure it grows tenfold (from 1e-10 if it was 0) up to 1e-2.
-    name : str
-        What to call the matrix in the error.
+    K (M, M) is not changed. The jitter is relative to `scale`, for a kernel matrix the kernel's variance; one of 0
+    grows to 1e-10 first, none beyond 1e-2. The factor L (M, M) is in Fortran order, so that BLAS uses it without a
+    copy.
 
-    Returns
-    -------
-    L : (M, M) lower triangular, in Fortran order so that BLAS uses it without a copy
-    jitter : float, the value that was needed
-
-    Raises
-    ------
-    NotPositiveDefiniteError
-        If the factorisation fails at a jitter of 1e-2; the message names the matrix, its size and condition.
+    Raises NotPositiveDefiniteError if a jitter of 1e-2 does not help; it says the matrix's `name`, size and condition.
     """
     if not np.all(np.isfinite(K)):
-        raise NotPositiveDefiniteError(
-            f"{name} ({K.shape[0]} x {K.shape[1]}) holds NaN or infinity, so it has no Cholesky factor; "
-            "look for extreme hyper-parameters or inputs."
-        )
+        raise NotPositiveDefiniteError(f"{name} ({K.shape[0]} x {K.shape[1]}) holds NaN or infinity, so it has no "
+                                       "Cholesky factor; look for extreme hyper-parameters or inputs.")
     while True:
         shifted = np.array(K, dtype=float, order="F")
         shifted.flat[:: len(K) + 1] += jitter * scale  # the diagonal
@@ -48,15 +33,14 @@ def safe_cholesky(K, scale=1.0, jitter=0.0, name="matrix"):
         if not failed:
             return L, jitter
         if jitter >= MAX_JITTER:
-            raise NotPositiveDefiniteError(
-                f"{name} ({K.shape[0]} x {K.shape[1]}, condition number {np.linalg.cond(K):.1e}) is not positive "
-                f"definite even with a jitter of {jitter:.0e} relative to {scale:.3g}; remove near-duplicate rows, "
-                "rescale the inputs or choose shorter lengthscales."
-            )
+            raise NotPositiveDefiniteError(f"{name} ({K.shape[0]} x {K.shape[1]}, condition number "
+                                           f"{np.linalg.cond(K):.1e}) is not positive definite even with a jitter of "
+                                           f"{jitter:.0e} relative to {scale:.3g}; remove near-duplicate rows, rescale "
+                                           "the inputs or choose shorter lengthscales.")
         jitter = min(max(10 * jitter, 1e-10), MAX_JITTER)
 
 
-def solve_lower(L, B, transposed=False):
+def solve_lower(L: Array, B: Array, transposed: bool = False) -> Array:
     """Solve ``L X = B``, or ``Lᵀ X = B`` if `transposed`, for lower-triangular L (M, M) and B (M,) or (M, S).
 
     It writes over B when B is a Fortran-ordered matrix, which is what the block loops of this package hand over;
@@ -67,22 +51,22 @@ def solve_lower(L, B, transposed=False):
     return blas.dtrsm(1.0, L, B, lower=1, trans_a=int(transposed), overwrite_b=1)
 
 
-def inverse_lower(L):
+def inverse_lower(L: Array) -> Array:
     """L⁻¹ (M, M) for lower-triangular L (M, M), in Fortran order."""
     return lapack.dtrtri(L, lower=1)[0]
 
 
-def gram_lower(T):
-    """Tᵀ T (M, M) for lower-triangular T (M, M), in a third of the time of the product, which knows no zeros."""
+def gram_lower(T: Array) -> Array:
+    """Tᵀ T (M, M) for lower-triangular T (M, M), in a third of the time of a product that ignores the zeros."""
     return symmetric(lapack.dlauum(T, lower=1)[0])
 
 
-def cholesky_inverse(L):
+def cholesky_inverse(L: Array) -> Array:
     """(L Lᵀ)⁻¹ (M, M) from the Cholesky factor L (M, M)."""
     return gram_lower(inverse_lower(L))
 
 
-def multiply_lower(T, B, transposed=False):
+def multiply_lower(T: Array, B: Array, transposed: bool = False) -> Array:
     """``T B``, or ``Tᵀ B`` if `transposed`, for lower-triangular T (M, M); writes over B (M, S) if Fortran-ordered.
 
     With T = L⁻¹ this takes half the time of `solve_lower`.
@@ -92,17 +76,17 @@ def multiply_lower(T, B, transposed=False):
     return product
 
 
-def symmetric(lower):
+def symmetric(lower: Array) -> Array:
     """The symmetric matrix (M, M) whose lower triangle is that of `lower`."""
     return np.tril(lower) + np.tril(lower, -1).T
 
 
-def log_determinant(L):
+def log_determinant(L: Array) -> float:
     """log |L Lᵀ| from the Cholesky factor L (M, M)."""
     return 2.0 * np.log(np.diag(L)).sum()
 
 
-def kl_divergence(mean_q, covariance_q, mean_p, covariance_p):
+def kl_divergence(mean_q: Array, covariance_q: Array, mean_p: Array, covariance_p: Array) -> float:
     """KL(q ‖ p) in nats between two Gaussians, means (M,) and covariances (M, M)."""
     Lq, _ = safe_cholesky(covariance_q, name="covariance of q")
     Lp, _ = safe_cholesky(covariance_p, name="covariance of p")
@@ -111,15 +95,15 @@ def kl_divergence(mean_q, covariance_q, mean_p, covariance_p):
     return 0.5 * ((root**2).sum() + shift @ shift - len(mean_q) + log_determinant(Lp) - log_determinant(Lq))
 
 
-def log1p_ratio(x):
+def log1p_ratio(x: ArrayLike) -> Array:
     """log(1 + x)/x for an array x > −1, with its limit 1 at x = 0."""
     x = np.asarray(x, dtype=float)
     safe = np.where(x == 0, 1.0, x)
     return np.where(x == 0, 1.0, np.log1p(safe) / safe)
 
 
-def log_ratio(kept, removed):
-    """−log(kept)/removed for arrays kept > 0 and removed with the sum 1, neither of which the other tells when it is small."""
+def log_ratio(kept: Array, removed: Array) -> Array:
+    """−log(kept)/removed for arrays with kept + removed = 1, computed from the smaller one so that no digits are lost."""
     most = removed > 0.5
     by_kept = -np.log(kept) / np.where(most, removed, 1.0)
     return np.where(most, by_kept, log1p_ratio(-np.where(most, 0.0, removed)))

@@ -1,52 +1,36 @@
 """How good a prediction is, and how methods compare over many of them.
 
-Regression metrics take the predictive mean and variance of the observation y (noise included), binary ones the
-probability of y = +1, multi-class ones the probability of every class. Losses are averaged over the test points and
-in nats; smaller is better for each of them. The "standardised" two divide by, or subtract, the loss of the trivial
-predictor: the Gaussian with the mean and the variance of the training targets, which ignores the inputs.
+Regression metrics take targets y (S,) and the mean and variance, (S,) each, that are predicted for y (noise included);
+binary ones labels y (S,) in {−1, +1} and the probability p (S,) of +1; multi-class ones classes y (S,), 0 ... C − 1,
+and probabilities p (S, C). Losses are averaged over the test points and in nats; smaller is better for each of them.
+The "standardised" two divide by, or subtract, the loss of the trivial predictor: the Gaussian with the mean and the
+variance of the training targets y_train (N,), which ignores the inputs. All raise ValueError for another shape, no
+points, labels of another set, probabilities outside [0, 1], variances that are not positive, or a value that is not
+finite.
 """
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from pepcore.gaussian import Array
 from pepcore.validation import as_real, check_all_positive, check_finite, check_targets
 
 ROUNDING = 1e-14  # of a mean, relative to the largest of the numbers that it is taken of
 
 
-def rmse(y, mean):
-    """Root mean squared error, √(1/S Σ (yₛ − meanₛ)²), in the units of y.
-
-    Parameters
-    ----------
-    y : (S,) test targets
-    mean : (S,) predictive means
-
-    Raises
-    ------
-    ValueError
-        For another shape, no points at all, or a value that is not finite.
-    """
+def rmse(y: ArrayLike, mean: ArrayLike) -> float:
+    """Root mean squared error, √(1/S Σ (yₛ − meanₛ)²), in the units of y (S,) and of its predicted mean (S,)."""
     return float(np.sqrt(_mean_squared(*_pair(y, mean))))
 
 
-def smse(y, mean, y_train):
-    """Standardised mean squared error, Σ (yₛ − meanₛ)² / Σ (yₛ − ȳ)² with ȳ the mean of the training targets; no unit.
+def smse(y: ArrayLike, mean: ArrayLike, y_train: ArrayLike) -> float:
+    """Standardised mean squared error, Σ (yₛ − meanₛ)² / Σ (yₛ − ȳ)² with ȳ the mean of y_train (N,); no unit.
 
     0 is perfect and 1 is what the trivial predictor reaches. Rasmussen & Williams divide by the variance of the test
     targets; the denominator here is that variance plus (mean of y − ȳ)². It is the same for every method on a split.
 
-    Parameters
-    ----------
-    y : (S,) test targets
-    mean : (S,) predictive means
-    y_train : (N,) training targets
-
-    Raises
-    ------
-    ValueError
-        As `rmse`, and if every test target equals ȳ, so that there is nothing to explain.
-
-    Source: rasmussen2006 section 2.5; bui2017 section 4.1; :eq:`gp-metrics`.
+    Raises ValueError also if every target equals ȳ, so that there is nothing to explain.
+    Source: rasmussen2006 section 2.5; bui2017 section 4.1; :eq:`gp-metrics`, :eq:`wr-losses`.
     """
     (y, mean), y_train = _pair(y, mean), _vector(y_train, "y_train")
     trivial = _mean_squared(y, y_train.mean())
@@ -55,44 +39,22 @@ def smse(y, mean, y_train):
     return float(_mean_squared(y, mean) / trivial)
 
 
-def nll(y, mean, variance):
+def nll(y: ArrayLike, mean: ArrayLike, variance: ArrayLike) -> float:
     """Mean negative log predictive density, 1/S Σ ½ log(2π varₛ) + ½ (yₛ − meanₛ)²/varₛ, in nats.
 
-    Parameters
-    ----------
-    y : (S,) test targets
-    mean : (S,) predictive means
-    variance : (S,) predictive variances of y (latent variance plus noise), in squared units of y
-
-    Raises
-    ------
-    ValueError
-        As `rmse`, and if a variance is not positive.
-
-    Source: :eq:`gp-metrics`.
+    `variance` (S,) is that of y, latent variance plus noise, in squared units of y. Source: :eq:`gp-metrics`.
     """
     y, mean = _pair(y, mean)
     return float(_gaussian_loss(y, mean, _variance(variance, len(y))).mean())
 
 
-def smll(y, mean, variance, y_train):
+def smll(y: ArrayLike, mean: ArrayLike, variance: ArrayLike, y_train: ArrayLike) -> float:
     """Standardised mean log loss: `nll` minus the `nll` of the trivial predictor N(mean, variance of y_train), in nats.
 
     The sign is that of Rasmussen & Williams and of bui2017: 0 is the trivial predictor, negative is better than it.
 
-    Parameters
-    ----------
-    y : (S,) test targets
-    mean : (S,) predictive means
-    variance : (S,) predictive variances of y (latent variance plus noise), in squared units of y
-    y_train : (N,) training targets, not all equal
-
-    Raises
-    ------
-    ValueError
-        As `nll`, and if the training targets are all equal.
-
-    Source: rasmussen2006 section 2.5; bui2017 section 4.1; :eq:`gp-metrics`.
+    Raises ValueError also if the training targets y_train (N,) are all equal.
+    Source: rasmussen2006 section 2.5; bui2017 section 4.1; :eq:`gp-metrics`, :eq:`wr-losses`.
     """
     y_train = _vector(y_train, "y_train")
     if np.ptp(y_train) == 0:
@@ -102,20 +64,10 @@ def smll(y, mean, variance, y_train):
     return float(nll(y, mean, variance) - trivial)
 
 
-def error_rate(y, prediction):
-    """Fraction of test points whose most probable class is wrong.
+def error_rate(y: ArrayLike, prediction: ArrayLike) -> float:
+    """Fraction of test points whose most probable class is wrong; a probability of exactly ½ is half an error.
 
-    Parameters
-    ----------
-    y : (S,) labels: −1 or +1 for a (S,) `prediction`, 0 ... C − 1 for a (S, C) one
-    prediction : (S,) probabilities of y = +1 (exactly ½ is half an error), or (S, C) probabilities of the classes
-
-    Raises
-    ------
-    ValueError
-        For labels of another set, another shape, or probabilities outside [0, 1].
-
-    Source: :eq:`gp-metrics`.
+    `prediction` holds the probabilities of y = +1 (S,), or those of all classes (S, C). Source: :eq:`gp-metrics`.
     """
     if np.ndim(prediction) == 2:
         y, prediction = _class_probabilities(y, prediction)
@@ -124,18 +76,8 @@ def error_rate(y, prediction):
     return float(np.where(p == 0.5, 0.5, (p > 0.5) != (y > 0)).mean())
 
 
-def nll_binary(y, p):
+def nll_binary(y: ArrayLike, p: ArrayLike) -> float:
     """Mean negative log probability of the true label, −1/S Σ log p(yₛ), in nats; infinite where it was given 0.
-
-    Parameters
-    ----------
-    y : (S,) labels in {−1, +1}
-    p : (S,) probabilities of y = +1
-
-    Raises
-    ------
-    ValueError
-        For labels of another set, another shape, or probabilities outside [0, 1].
 
     Source: :eq:`gp-metrics`.
     """
@@ -143,20 +85,10 @@ def nll_binary(y, p):
     return _mean_negative_log(np.where(y > 0, p, 1 - p))
 
 
-def nll_classes(y, p):
+def nll_classes(y: ArrayLike, p: ArrayLike) -> float:
     """Mean negative log probability of the true class, −1/S Σ log p(s, yₛ), in nats; infinite where it was given 0.
 
-    Parameters
-    ----------
-    y : (S,) integer classes, 0 ... C − 1
-    p : (S, C) probabilities of the classes, rows that sum to one
-
-    Raises
-    ------
-    ValueError
-        For classes out of range, another shape, probabilities outside [0, 1] or rows that do not sum to one.
-
-    Source: :eq:`gp-metrics`.
+    Raises ValueError also for rows of p (S, C) that do not sum to one. Source: :eq:`gp-metrics`.
     """
     y, p = _class_probabilities(y, p)
     return _mean_negative_log(p[np.arange(len(y)), y])
@@ -165,15 +97,15 @@ def nll_classes(y, p):
 # --- losses -----------------------------------------------------------------------------------------------------------
 
 
-def _mean_squared(y, mean):
+def _mean_squared(y: Array, mean: float | Array) -> float:
     return ((y - mean) ** 2).mean()
 
 
-def _gaussian_loss(y, mean, variance):
+def _gaussian_loss(y: Array, mean: float | Array, variance: float | Array) -> Array:
     return 0.5 * (np.log(2 * np.pi * variance) + (y - mean) ** 2 / variance)
 
 
-def _mean_negative_log(p):
+def _mean_negative_log(p: Array) -> float:
     with np.errstate(divide="ignore"):  # log 0 = −inf is the answer, not an accident
         return float(-np.log(p).mean())
 
@@ -181,29 +113,29 @@ def _mean_negative_log(p):
 # --- checks -----------------------------------------------------------------------------------------------------------
 
 
-def _vector(value, name):
+def _vector(value: ArrayLike, name: str) -> Array:
     value = as_real(value, name)
     if value.ndim != 1 or value.size == 0:
         raise ValueError(f"{name} has shape {value.shape}, expected a vector with at least one element.")
     return check_finite(value, name)
 
 
-def _pair(y, mean):
+def _pair(y: ArrayLike, mean: ArrayLike) -> tuple[Array, Array]:
     y = _vector(y, "y")
     return y, check_targets(mean, len(y), "mean", "element of y")
 
 
-def _variance(variance, size):
+def _variance(variance: ArrayLike, size: int) -> Array:
     return check_all_positive(check_targets(variance, size, "variance", "element of y"), "variance")
 
 
-def _probabilities(p, name):
+def _probabilities(p: Array, name: str) -> Array:
     if ((p < 0) | (p > 1)).any():
         raise ValueError(f"{name} must hold probabilities in [0, 1]; got values from {p.min():.6g} to {p.max():.6g}.")
     return p
 
 
-def _binary(y, p):
+def _binary(y: ArrayLike, p: ArrayLike) -> tuple[Array, Array]:
     y = _vector(y, "y")
     if not np.isin(y, (-1, 1)).all():
         raise ValueError(
@@ -212,14 +144,13 @@ def _binary(y, p):
     return y, _probabilities(check_targets(p, len(y), "p", "element of y"), "p")
 
 
-def _class_probabilities(y, p):
+def _class_probabilities(y: ArrayLike, p: ArrayLike) -> tuple[np.ndarray, Array]:
     y, p = _vector(y, "y"), check_finite(as_real(p, "p"), "p")
     if p.ndim != 2 or len(p) != len(y):
         raise ValueError(f"p has shape {p.shape}, expected ({len(y)}, C): one row per label, one column per class.")
     if not np.isin(y, np.arange(p.shape[1])).all():
-        raise ValueError(
-            f"y must hold classes 0 ... {p.shape[1] - 1}, as p has that many columns; got {np.unique(y)[:5]}."
-        )
+        raise ValueError(f"y must hold classes 0 ... {p.shape[1] - 1}, as p has that many columns; got "
+                         f"{np.unique(y)[:5]}.")
     if not np.allclose(_probabilities(p, "p").sum(1), 1, rtol=0, atol=1e-6):
         raise ValueError("every row of p must sum to one, to within 1e-6.")
     return y.astype(int), p

@@ -6,25 +6,26 @@ q(v) = N(m, V) with V⁻¹ = I + A diag(τ) Aᵀ and V⁻¹m = A ν.
 import numpy as np
 from scipy.linalg import blas, lapack
 
-from pepcore.gaussian import inverse_lower, multiply_lower, safe_cholesky, solve_lower, symmetric
+from pepcore.features import Features
+from pepcore.gaussian import Array, inverse_lower, multiply_lower, safe_cholesky, solve_lower, symmetric
 from pepcore.sites import ImproperCavityError, Sites
 
 SHARP = 0.1  # part of its variance that a datum's direction keeps; a difference from 1 would lose digits below it
 SAME = 1e-6  # relative: by more than this the sums over other data differ
 
 
-def posterior_of(features, sites):
-    """m (M,) and the Cholesky factor C (M, M) of V⁻¹ = I + A diag(τ) Aᵀ; source: :eq:`gp-posterior`."""
-    return solve_posterior(*lower_sums(features, sites), concave=np.all(sites.tau >= 0))
+def posterior_of(features: Features, sites: Sites) -> tuple[Array, Array]:
+    """m (M,) and the factor C (M, M) of V⁻¹ = I + A diag(τ) Aᵀ = C Cᵀ; source: :eq:`gp-posterior`, :eq:`sc-posterior`."""
+    return solve_posterior(*lower_sums(features, sites), concave=sites.tau.min() >= 0)
 
 
-def natural_parameters(features, sites):
+def natural_parameters(features: Features, sites: Sites) -> tuple[Array, Array]:
     """Σ τ a aᵀ (M, M) and Σ ν a (M,): what the sites add to the prior's natural parameters I and 0."""
     precision, shift = lower_sums(features, sites)
     return symmetric(precision), shift
 
 
-def lower_sums(features, sites):
+def lower_sums(features: Features, sites: Sites) -> tuple[Array, Array]:
     """`natural_parameters` with the lower triangle of the matrix alone, which is all that a factorisation reads."""
     M = len(features.basis.Z)
     precision, shift = np.zeros((M, M), order="F"), np.zeros(M)
@@ -42,7 +43,7 @@ def lower_sums(features, sites):
     return precision, shift
 
 
-def solve_posterior(precision, shift, concave):
+def solve_posterior(precision: Array, shift: Array, concave: bool) -> tuple[Array, Array]:
     """m (M,) and the Cholesky factor C (M, M) of I + precision, of which only the lower triangle is read.
 
     If `concave`, precision is a sum of non-negative terms and a failure can only be rounding, which a jitter mends;
@@ -59,7 +60,7 @@ def solve_posterior(precision, shift, concave):
     return solve_lower(C, solve_lower(C, shift), transposed=True), C
 
 
-def without_own_site(features, sites, mean, C):
+def without_own_site(features: Features, sites: Sites, mean: Array, C: Array) -> tuple[Array, Array]:
     """Marginals of aᵀv under the posterior without the whole site of each datum in turn: mean (N,) and variance (N,).
 
     s\\ = s/c and μ\\ = μ − (ν − τμ) s\\ with c = 1 − τs. Where c is small these differences lose digits. The sites of such
@@ -74,10 +75,8 @@ def without_own_site(features, sites, mean, C):
 
     Raises
     ------
-    ValueError
-        If the sites do not make this posterior on these features.
-    ImproperCavityError
-        If all sites but one leave no proper posterior, which takes sites of negative precision.
+    ValueError if the sites do not make this posterior on these features
+    ImproperCavityError if all sites but one leave no proper posterior, which takes sites of negative precision
 
     Source: :eq:`loo-cavity`, :eq:`loo-sharp`.
     """
@@ -98,7 +97,7 @@ def without_own_site(features, sites, mean, C):
     return mu - pull * s / kept, s / kept
 
 
-def _among_the_others(features, sites, sharp):
+def _among_the_others(features: Features, sites: Sites, sharp: np.ndarray) -> tuple[Array, Array, Array, Array]:
     """c, ν − τμ, s and μ of the data `sharp` (S,), (S,) each, from the posterior of all others."""
     tau, nu = sites.tau[sharp], sites.nu[sharp]
     others = Sites(sites.tau.copy(), sites.nu.copy())
@@ -114,13 +113,11 @@ def _among_the_others(features, sites, sharp):
     return kept, pull, (1 - kept) / tau, before + K @ pull
 
 
-def check_left_out(kept):
+def check_left_out(kept: Array) -> None:
     """Raise ImproperCavityError, which names the data, where c = 1 − τs (N,) leaves no posterior without the datum's site."""
     wrong = np.flatnonzero(~(kept > 0))
     if len(wrong):
         shown = ", ".join(map(str, wrong[:5])) + (", ..." if len(wrong) > 5 else "")
-        raise ImproperCavityError(
-            f"without the whole site of one datum the others leave no proper posterior, for {len(wrong)} of {len(kept)} data: "
-            f"{shown}; infer with alpha = 1, whose own cavities these are, or with a log-concave likelihood, or measure on "
-            "data held out"
-        )
+        raise ImproperCavityError("without the whole site of one datum the others leave no proper posterior, for "
+                                  f"{len(wrong)} of {len(kept)} data: {shown}; infer with alpha = 1, whose own "
+                                  "cavities these are, or with a log-concave likelihood, or measure on data held out")

@@ -1,11 +1,13 @@
-"""The posterior that every method of this package returns, in whatever clothes its paper dresses it."""
+"""The posterior that every method of this package returns, in the notation of any of the four papers."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pepcore.features import Basis
-from pepcore.gaussian import cholesky_inverse, log_determinant, safe_cholesky, solve_lower
+from pepcore.gaussian import Array, cholesky_inverse, log_determinant, safe_cholesky, solve_lower
 from pepcore.threads import one_blas_thread
 from pepcore.validation import as_real, check_count, check_finite, check_inputs
 
@@ -16,21 +18,15 @@ ROUNDING = 1e-12  # of the prior variance, for each row: a hundredth of it is mo
 class Posterior:
     """q(v) = N(m, V) over the feature weights; f(x) = a(x)ᵀv + e(x), with e still at its prior.
 
-    Attributes
-    ----------
-    basis : Basis
-    mean : (M,), m
-    precision_cholesky : (M, M) lower triangular C with C Cᵀ = V⁻¹
-
     Source: :eq:`gp-posterior`, :eq:`gp-predict-sparse`.
     """
 
     basis: Basis
-    mean: np.ndarray
-    precision_cholesky: np.ndarray
+    mean: Array  #: (M,), m
+    precision_cholesky: Array  #: (M, M) lower triangular C with C Cᵀ = V⁻¹
 
     @one_blas_thread
-    def predict(self, Xs):
+    def predict(self, Xs: ArrayLike) -> tuple[Array, Array]:
         """Mean (S,) and variance (S,) of the latent f at Xs (S, D).
 
         mean(x) = a(x)ᵀm,  variance(x) = h(x) + a(x)ᵀV a(x).
@@ -41,7 +37,7 @@ class Posterior:
         white = solve_lower(self.precision_cholesky, A)  # writes over A
         return mean, h + np.einsum("ms,ms->s", white, white)
 
-    def predict_full(self, Xs):
+    def predict_full(self, Xs: ArrayLike) -> tuple[Array, Array]:
         """Mean (S,) and covariance (S, S) of the latent f at Xs (S, D): k(x, x') − aᵀa' + aᵀV a'."""
         Xs = self._check(Xs)
         A, _ = self.basis.features(Xs)
@@ -53,17 +49,17 @@ class Posterior:
         np.fill_diagonal(covariance, np.maximum(np.diag(covariance), 0.0))
         return mean, covariance
 
-    def sample(self, Xs, size, rng):
+    def sample(self, Xs: ArrayLike, size: int, rng: int | np.random.Generator) -> Array:
         """Draws (size, S) of the latent f at Xs (S, D), jointly over the rows.
 
         `rng` is a numpy Generator, or what numpy.random.default_rng makes one of, such as an int for a seed.
         """
-        size, rng = check_count(size, "size", least=0), _as_generator(rng)
+        size, draw = check_count(size, "size", least=0), _as_generator(rng).standard_normal
         mean, covariance = self.predict_full(Xs)
         root = self._root(covariance, Xs)
-        return mean + rng.standard_normal((size, len(mean))) @ root.T
+        return mean + draw((size, len(mean))) @ root.T
 
-    def log_density(self, Xs, fs):
+    def log_density(self, Xs: ArrayLike, fs: ArrayLike) -> float | Array:
         """log N(fs; mean, covariance) in nats of the latent values fs (S,) or (T, S) at Xs (S, D), jointly."""
         mean, covariance = self.predict_full(Xs)
         fs = check_finite(as_real(fs, "fs"), "fs")
@@ -74,20 +70,20 @@ class Posterior:
         value = -0.5 * ((white**2).sum(axis=0) + log_determinant(root) + len(mean) * np.log(2 * np.pi))
         return value if fs.ndim == 2 else float(value[0])
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         M, D = self.basis.Z.shape
         return f"Posterior(M={M}, D={D}, {self.basis.kernel!r})"
 
-    def whitened(self):
+    def whitened(self) -> tuple[Array, Array]:
         """m (M,) and V (M, M): the moments of v, which this book computes with; GPflow's `whiten=True`."""
         return self.mean.copy(), cholesky_inverse(self.precision_cholesky)
 
-    def hensman(self):
+    def hensman(self) -> tuple[Array, Array]:
         """Mean (M,) and covariance (M, M) of u = L v. Source: hensman2013; :eq:`gp-clothes`."""
         m, V = self.whitened()
         return self.basis.L @ m, self.basis.L @ V @ self.basis.L.T
 
-    def bui(self):
+    def bui(self) -> tuple[Array, Array]:
         """γ = L⁻ᵀm (M,) and β = L⁻ᵀ(I − V)L⁻¹ (M, M): mean = k_uᵀγ, variance = k − k_uᵀβk_u.
 
         Source: bui2017 eqs (54) and (55); :eq:`gp-clothes`.
@@ -98,7 +94,7 @@ class Posterior:
         beta = solve_lower(self.basis.L, np.array(half.T, order="F"), transposed=True)
         return gamma, beta
 
-    def csato(self):
+    def csato(self) -> tuple[Array, Array]:
         """α = γ (M,) and C = −β (M, M): mean = k_uᵀα, variance = k + k_uᵀCk_u.
 
         Source: csato2002 section 4.1; :eq:`gp-clothes`.
@@ -106,10 +102,10 @@ class Posterior:
         gamma, beta = self.bui()
         return gamma, -beta
 
-    def _check(self, Xs):
+    def _check(self, Xs: ArrayLike) -> Array:
         return check_inputs(Xs, "Xs", columns=self.basis.Z.shape[1])
 
-    def _root(self, covariance, Xs):
+    def _root(self, covariance: Array, Xs: Any) -> Array:
         # a covariance of nothing but rounding needs a jitter of that size, not one relative to itself
         rounding = ROUNDING * len(covariance) * self.basis.kernel.diagonal(Xs).mean()
         scale = max(np.diag(covariance).mean(), rounding)
@@ -119,43 +115,38 @@ class Posterior:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Posteriors:
-    """Independent posteriors of C latent functions; `posteriors[c]` is that of the function c.
+    """Independent posteriors of C latent functions; `posteriors[c]` is that of the function c."""
 
-    Attributes
-    ----------
-    parts : tuple of C posteriors
-    """
+    parts: tuple  #: C posteriors
 
-    parts: tuple
-
-    def __getitem__(self, c):
+    def __getitem__(self, c: int) -> Any:
         return self.parts[c]
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.parts)
 
-    def predict(self, Xs):
+    def predict(self, Xs: ArrayLike) -> tuple[Array, Array]:
         """Means (S, C) and variances (S, C) of the latent functions at Xs (S, D)."""
         return _beside_each_other([part.predict(Xs) for part in self.parts])
 
-    def predict_full(self, Xs):
+    def predict_full(self, Xs: ArrayLike) -> tuple[Array, Array]:
         """Means (S, C) and covariances (S, S, C) of the latent functions at Xs (S, D)."""
         return _beside_each_other([part.predict_full(Xs) for part in self.parts])
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Posteriors({len(self.parts)} x {self.parts[0]!r})"
 
 
-def _beside_each_other(moments):
+def _beside_each_other(moments: list) -> tuple[Array, Array]:
     """Means and (co)variances of all latent functions, from a pair for each; the last axis counts the functions."""
-    return tuple(np.stack(values, axis=-1) for values in zip(*moments, strict=True))
+    means, variances = (np.stack(values, axis=-1) for values in zip(*moments, strict=True))
+    return means, variances
 
 
-def _as_generator(rng):
-    """`rng` itself if it draws already, as a Generator or a RandomState does, else the Generator that it is a seed of."""
+def _as_generator(rng: Any) -> Any:
+    """Return `rng` if it can draw already, as a Generator or a RandomState does, else the Generator that it seeds."""
     try:
         return rng if hasattr(rng, "standard_normal") else np.random.default_rng(rng)
     except (TypeError, ValueError) as reason:
-        raise ValueError(
-            f"rng = {rng!r} must be a numpy Generator, such as numpy.random.default_rng(0), or a seed for one ({reason})"
-        ) from None
+        raise ValueError(f"rng = {rng!r} must be a numpy Generator, such as numpy.random.default_rng(0), or a seed for "
+                         f"one ({reason})") from None

@@ -1,8 +1,9 @@
-"""What every method returns: one protocol, whatever the likelihood and the approximation.
+"""The protocol of results: what every method returns, whatever the likelihood and the approximation.
 
 `log_evidence`, `gradient`, `posterior`, `likelihood`, `converged`, `message`, `history`, `predict_f`, `predict_y` and
 `log_density` mean the same for regression, for any likelihood, exact, online, on a fixed basis, for many classes, for
-decoupled bases and for learnt models. A method that cannot have one of them raises an error that names what to call instead.
+decoupled bases and for learnt models. A method that cannot have one of them raises an error that names what to call
+instead.
 """
 
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from numpy.typing import ArrayLike
 from pepcore.features import Features
 from pepcore.gaussian import Array
 from pepcore.kernels import Kernel
-from pepcore.likelihoods import Gaussian, Likelihood
+from pepcore.likelihoods import Gaussian
 from pepcore.normal_equations import SAME, without_own_site
 from pepcore.posterior import Posterior
 from pepcore.sites import Sites
@@ -29,8 +30,8 @@ LINE = 120  # characters that a result is shown in, if it fits; else it takes fo
 class Record(dict):
     """One line of a history: a dict, such as {"step": 3, "log_evidence": -12.5}.
 
-    While a callback looks at it, `result()` makes the result of that moment, and `parameters` are those of the model. The
-    history keeps the dict alone.
+    While a callback looks at it, `result()` makes the result of that moment, and `parameters` are those of the model.
+    The history keeps the dict alone.
     """
 
     parameters: dict | None = None
@@ -52,12 +53,11 @@ class LeftOut(NamedTuple):
     Attributes
     ----------
     mean, variance : (N,), or (N, C) for C latent functions, of the latent f at the datum's own input
-    log_density : (N,), log p(y_n | all other data) in nats; a density for real y, else a probability
     """
 
     mean: Array
     variance: Array
-    log_density: Array
+    log_density: Array  #: (N,), log p(y_n | all other data) in nats; a density for real y, else a probability
 
 
 class Result:
@@ -65,21 +65,15 @@ class Result:
 
     Attributes
     ----------
-    log_evidence : float
-        log p(y) in nats, or log Z of Power EP; at alpha = 0 a lower bound.
     gradient : dict, d log_evidence / d parameter in natural units
-    posterior : of the latent function; `posterior.predict(Xs)` gives mean and variance
-    likelihood : p(y|f)
     converged : bool, whether the iteration came to rest
-    message : str, how it ended
-    history : list of dict, one for each sweep, step or evaluation, with "log_evidence" and what else there is to watch
     """
 
-    log_evidence: float
-    posterior: Any
-    likelihood: Likelihood
-    message: str
-    history: list
+    log_evidence: float  #: log p(y) in nats, or log Z of Power EP; at alpha = 0 a lower bound
+    posterior: Any  #: of the latent function; `posterior.predict(Xs)` gives mean and variance
+    likelihood: Any  #: p(y|f)
+    message: str  #: how it ended
+    history: list  #: one for each sweep, step or evaluation, with "log_evidence" and what else there is to watch
 
     def predict_f(self, Xs: ArrayLike) -> tuple[Array, Array]:
         """Mean and variance of the latent f at Xs (S, D): (S,) each, or (S, C) for C latent functions."""
@@ -101,10 +95,9 @@ class Result:
 
     def leave_one_out(self, X: ArrayLike, y: ArrayLike) -> LeftOut:
         """Predict each datum of the fit from all others, see `pepcore.leave_one_out`."""
-        raise NotImplementedError(
-            f"{type(self).__name__} keeps no site for each datum that could be taken out; fit with power_ep.infer, "
-            "exact.infer or online.infer, which do, or measure on data held out"
-        )
+        raise NotImplementedError(f"{type(self).__name__} keeps no site for each datum that could be taken out; fit "
+                                  "with power_ep.infer, exact.infer or online.infer, which do, or measure on data "
+                                  "held out")
 
     def trace(self, key: str = "log_evidence") -> Array:
         """The values of one key of the history, as an array; NaN where a record has none."""
@@ -124,26 +117,22 @@ class Fit(Result):
     Attributes
     ----------
     log_evidence, posterior, likelihood, converged, message : see `Result`
-    alpha : float or array, the power as given; 1 for exact regression, where it makes no difference
-    sites : Sites of the N data; None for regression with blocks, where one site couples a whole block
-    sweeps : int, sweeps over the data; 1 for regression
-    history : list of dict, before the first sweep and after each: "log_evidence", "change", "step"; empty for regression
-    gradient : dict
-        The kernel's keys, "Z" (M, D) for sparse methods, the likelihood's keys ("noise" of a Gaussian one). Computed at
-        first use. After iterations it is exact at the fixed point; before it, what the same formula gives there, as if
-        the sites were at rest.
+    gradient : the kernel's keys, "Z" (M, D) for sparse methods, the likelihood's keys ("noise" of a Gaussian
+        one). Computed at first use. After iterations it is exact at the fixed point; before it, what the same formula gives
+        there, as if the sites were at rest.
     jitter : float, the relative jitter that was used
     """
 
     log_evidence: float
     posterior: Any
-    likelihood: Likelihood
-    alpha: float | Array
-    sites: Sites | None
+    likelihood: Any
+    alpha: float | Array  #: the power as given; 1 for exact regression, where it makes no difference
+    sites: Any  #: Sites of the N data; None for regression with blocks, where one site couples a whole block
     _gradient: Callable[[], dict]
     converged: bool = True
     message: str = "closed form"
-    sweeps: int = 1
+    sweeps: int = 1  #: sweeps over the data; 1 for regression
+    #: before the first sweep and after each: "log_evidence", "change", "step"; empty for regression
     history: list = field(default_factory=list)
 
     @cached_property
@@ -160,14 +149,13 @@ class Fit(Result):
         X, y = self._own_data(X, y)
         return self._left_out(X, y)
 
-    def _own_data(self, X: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
+    def _own_data(self, X: Any, y: Any) -> tuple[Array, Array]:
         """X (N, D) and y (N,) as this fit has seen them."""
         if not isinstance(self.sites, Sites):
-            raise NotImplementedError(
-                "this fit keeps no site for each datum that could be taken out: those of blocks belong to a whole block, "
-                "those of 'sep' are tied, and decoupled bases have none; fit without blocks, with another approximation or "
-                "with power_ep.infer, or measure on data held out"
-            )
+            raise NotImplementedError("this fit keeps no site for each datum that could be taken out: those of blocks "
+                                      "belong to a whole block, those of 'sep' are tied, and decoupled bases have "
+                                      "none; fit without blocks, with another approximation or with power_ep.infer, "
+                                      "or measure on data held out")
         size = self.sites.tau.shape[-1]
         X = check_inputs(X)
         y = self.likelihood.validate(check_targets(y, len(X)))
@@ -186,24 +174,16 @@ class Fit(Result):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Model(Result):
-    """What learning returns: a result at the parameters that were learnt.
+    """What learning returns: a result at the parameters that were learnt."""
 
-    Attributes
-    ----------
-    parameters : dict, "kernel" (or "kernels" of many classes), "Z", "noise", "likelihood": those that the method has
-    fit : the result of inference at those values, which answers for the protocol
-    evaluations : int, evaluations of evidence and gradient over all starts, or steps on batches
-    converged : bool, whether the best start met the tolerance within its evaluations; for steps, whether `fit` has converged
-    message : str, why the best start ended, or that learning was interrupted
-    history : list of Record, one for each evaluation or step, in order, with "log_evidence" in nats (on mini-batches
-        its estimate from each; NaN where an evaluation failed)
-    """
-
-    parameters: dict
-    fit: Any
-    evaluations: int
+    parameters: dict  #: "kernel" (or "kernels" of many classes), "Z", "noise", "likelihood": those that the method has
+    fit: Any  #: the result of inference at those values, which answers for the protocol
+    evaluations: int  #: evaluations of evidence and gradient over all starts, or steps on batches
+    #: whether the best start met the tolerance within its evaluations; for steps, whether `fit` has converged
     converged: bool
-    message: str
+    message: str  #: why the best start ended, or that learning was interrupted
+    #: list of Record, one for each evaluation or step, in order, with "log_evidence" in nats (on mini-batches its
+    #: estimate from each; NaN where an evaluation failed)
     history: list
 
     @property
@@ -219,7 +199,7 @@ class Model(Result):
         return self.fit.posterior
 
     @property
-    def likelihood(self) -> Likelihood:
+    def likelihood(self) -> Any:
         return self.fit.likelihood
 
     @property
@@ -240,18 +220,19 @@ class Model(Result):
 
     @property
     def Z(self) -> Any:
-        """Pseudo-inputs (M, D); None for a method without, a list of C arrays where classes have their own."""
+        """Pseudo-inputs (M, D); None for a method without them, a list of C arrays where each class has its own."""
         return self.parameters.get("Z")
 
     @property
     def noise(self) -> Any:
-        """Noise variance, or (C,) of the classes; None for a likelihood without."""
+        """Noise variance, or (C,) of the classes; None for a likelihood without noise."""
         return self.parameters.get("noise")
 
 
 def latent_left_out(posterior: Posterior, sites: Sites, X: Array) -> tuple[Array, Array]:
     """Mean (N,) and variance (N,) of the latent f at each row of X (N, D) without its own site, one along each a_n."""
-    features = Features(posterior.basis, check_inputs(X, columns=posterior.basis.Z.shape[1]), None, None, None, None)
+    none: Any = None  # features are computed block by block, and nothing is differentiated
+    features = Features(posterior.basis, check_inputs(X, columns=posterior.basis.Z.shape[1]), none, none, none, none)
     mean, variance = without_own_site(features, sites, posterior.mean, posterior.precision_cholesky)
     for rows, _, h in features.blocks():
         variance[rows] += h
@@ -281,12 +262,10 @@ def leave_one_out(fit: Result, X: ArrayLike, y: ArrayLike) -> LeftOut:
 
     Raises
     ------
-    NotImplementedError
-        If the fit has no site for each datum: blocks, "sep", decoupled bases, streams.
-    ValueError
-        If X and y are not the data of the fit.
-    ImproperCavityError
-        If the others leave no proper posterior; it names the data. Only likelihoods that are not log-concave do this.
+    NotImplementedError if the fit has no site for each datum: blocks, "sep", decoupled bases, streams
+    ValueError if X and y are not the data of the fit
+    ImproperCavityError if the others leave no proper posterior; it names the data. Only likelihoods that are not
+        log-concave do this.
 
     Source: :eq:`loo-cavity`, :eq:`loo-density`.
     """

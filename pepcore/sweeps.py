@@ -1,4 +1,4 @@
-"""Repeat the one update until nothing moves, with a step that looks after itself."""
+"""Repeat the one update until nothing moves, with a step that adapts itself."""
 
 import sys
 import warnings
@@ -23,8 +23,8 @@ NEAR = 0.3  # above this change of a site the sweeps are not yet near enough to 
 ASTRAY = 4.0  # mixing does not bring the sites closer in every sweep; so many times further off, the step is too long
 
 
-def damped_step(change, before, turned, step, largest):
-    """The step for the next sweep, by the change that is left, that before the last sweep, and whether the sites turned."""
+def damped_step(change: float, before: float, turned: bool, step: float, largest: float) -> float:
+    """The next step, from the change that is left, that before the last sweep, and whether the sites turned round."""
     if change > before:
         return max(0.5 * step, min(step, PATIENT_STEP))
     if turned and change > TURNING * before:
@@ -34,37 +34,34 @@ def damped_step(change, before, turned, step, largest):
     return min(STEP_GROWTH * step, largest)
 
 
-def run_sweeps(evaluate, propose, start, *, step, tolerance, max_sweeps, callback=None, next_step=damped_step):
+def run_sweeps(
+    evaluate: Callable, propose: Callable, start: Any, *,
+    step: float, tolerance: float, max_sweeps: int, callback: Callable | None = None, next_step: Callable = damped_step,
+) -> tuple[Any, dict]:
     """Sweep until neither a site nor the evidence moves by more than the tolerance.
 
-    A sweep is undone, and tried again at half the step, when a cavity becomes improper or the sites run away, as those of
-    large counts do under an exponential rate. The step is halved, down to 0.05, also when the sites would move more than
-    in the sweep before, unless `next_step` says otherwise. It is shortened when they turn round: the step was too long
-    even if they come closer. Otherwise it recovers by 10 % a sweep.
+    A sweep is undone, and tried again at half the step, when a cavity becomes improper or the sites run away, as those
+    of large counts do under an exponential rate. The step is halved, down to 0.05, also when the sites would move more
+    than in the sweep before, unless `next_step` says otherwise. It is shortened when they turn round: the step was too
+    long even if they come closer. Otherwise it recovers by 10 % a sweep.
 
     Parameters
     ----------
-    evaluate : callable, from Sites to a state, which has `sites`, `target`, `move` (see `pepcore.sites.move`) and `log_evidence`
-        Raises ImproperCavityError where the sites leave no proper cavity, NotPositiveDefiniteError where no posterior.
+    evaluate : callable, from Sites to a state with `sites`, `target`, `move` (see `pepcore.sites.move`) and `log_evidence`;
+        raises ImproperCavityError where the sites leave no proper cavity, NotPositiveDefiniteError where no posterior
     propose : callable (state, step) -> what `evaluate` takes, one sweep; for example `parallel`
     start : Sites, or whatever else `evaluate` takes and `propose` returns
-    step : float in (0, 1], the longest step
-    tolerance : float
-        For the largest element of `move`, and for the change of the evidence by the last sweep, relative if that is large.
-    max_sweeps : int, 0 for the state at the start
-    callback : callable (record) or None, called with each record as it enters the history
-    next_step : callable, as `damped_step`
+    step : the longest step, in (0, 1]
+    tolerance : for the largest element of `move`, and for the last change of the evidence, relative if that is large
+    max_sweeps : 0 for the state at the start
+    callback : called with each record as it enters the history
+    next_step : as `damped_step`
 
-    Returns
-    -------
-    state, the last one
-    ending : dict with what `Fit` says of the iteration: "converged", "message", "sweeps" and "history", a list of dict,
-        before the first sweep and after each: "log_evidence", "change", "step". If it has not converged a RuntimeWarning says so
-
-    Raises
-    ------
-    ValueError
-        For a step outside (0, 1], a tolerance that is not positive, or a number of sweeps that is not whole or below 0.
+    Returns the last state, and a dict of what `Fit` says of the iteration: "converged", "message", "sweeps" and
+    "history", a dict for the start and for each sweep: "log_evidence", "change", "step". Not converged, it issues a
+    RuntimeWarning.
+    Raises ValueError for a step outside (0, 1], a tolerance that is not positive, a number of sweeps not whole or below
+    0.
     """
     step, tolerance = check_step(step), check_positive(tolerance, "tolerance")
     max_sweeps = check_count(max_sweeps, "max_sweeps", least=0)
@@ -85,28 +82,30 @@ def run_sweeps(evaluate, propose, start, *, step, tolerance, max_sweeps, callbac
     return state, {"converged": converged, "message": message, "sweeps": sweep, "history": history}
 
 
-def warn_unconverged(message):
-    """A RuntimeWarning at the line that entered the package, whatever decorators and optimisers lie between."""
+def warn_unconverged(message: str) -> None:
+    """Issue a RuntimeWarning at the line that called the package, whatever decorators and optimisers lie between."""
     names = [frame.f_globals.get("__name__", "") for frame, _ in walk_stack(sys._getframe())]
     entered = max(level for level, name in enumerate(names, start=1) if name.partition(".")[0] == "pepcore")
     warnings.warn(message, RuntimeWarning, stacklevel=entered + 1)
 
 
-def _steady(history, tolerance):
-    """Whether the last sweep left the evidence where it was, or the sites do not move any more."""
+def _steady(history: list, tolerance: float) -> bool:
+    """Whether the last sweep left the evidence as it was, or the sites have come to rest."""
     if history[-1]["change"] <= STILL:
         return True
     now, before = history[-1]["log_evidence"], history[-2]["log_evidence"] if len(history) > 1 else np.inf
     return abs(now - before) <= tolerance * max(1.0, abs(now))
 
 
-def parallel(state, step):
-    """All sites move, each from the same posterior."""
+def parallel(state: Any, step: float) -> Sites:
+    """Move all sites, each from the same posterior."""
     return state.sites.toward(state.target, step)
 
 
-def _advance(state, change, propose, evaluate, step, largest, next_step):
-    """The state after one sweep and the step for the next; a sweep that leads nowhere is retried at half step."""
+def _advance(
+    state: Any, change: float, propose: Callable, evaluate: Callable, step: float, largest: float, next_step: Callable
+) -> tuple[Any, float]:
+    """The state after one sweep, and the next step; a sweep that fails is tried again at half the step."""
     new, step = halving(lambda step: unless_astray(evaluate(propose(state, step)), state), step)
     if new is None:
         return state, step
@@ -115,14 +114,10 @@ def _advance(state, change, propose, evaluate, step, largest, next_step):
 
 
 def halving(attempt: Callable, step: float, smallest: float = SMALLEST_STEP) -> tuple[Any, float]:
-    """What `attempt` makes of the first of step, step/2, step/4, ... that leads somewhere, and that step.
+    """Try step, step/2, step/4, ... until `attempt` succeeds; return what it made, and that step.
 
-    Parameters
-    ----------
-    attempt : callable (step)
-        Where a step leads nowhere it returns None, or raises ImproperCavityError, or NotPositiveDefiniteError, as for
-        I + A diag(τ) Aᵀ with a τ beyond all bounds.
-    step, smallest : float, the first step to try, and below which to give up, with None in place of a result
+    `attempt(step)` fails by returning None, or by raising ImproperCavityError, or NotPositiveDefiniteError, as for
+    I + A diag(τ) Aᵀ with a huge τ. Below `smallest` the search gives up, with None in place of a result.
     """
     while step >= smallest:
         try:
@@ -136,16 +131,16 @@ def halving(attempt: Callable, step: float, smallest: float = SMALLEST_STEP) -> 
 
 
 def unless_astray(new: Any, old: Any) -> Any:
-    """The state `new`; None if its sites want to move so much further than those of `old` that they would not come back."""
+    """Return `new`, or None if its sites want to move so much further than those of `old` that they are lost."""
     return new if _change(new) <= RUNAWAY * max(1.0, _change(old)) else None
 
 
-def _change(state):
+def _change(state: Any) -> float:
     return float(np.abs(state.move).max())
 
 
 def infer_from(infer: Callable, sites: Any) -> Any:
-    """infer(sites), or infer(None), from flat ones, where these leave no proper cavity."""
+    """Call infer(sites), or infer(None), which starts from flat sites, if these leave no proper cavity."""
     try:
         return infer(sites)
     except ImproperCavityError:
@@ -153,11 +148,11 @@ def infer_from(infer: Callable, sites: Any) -> Any:
 
 
 class Mixing:
-    """Anderson mixing: a `propose` for `run_sweeps` that goes on from the best combination of the last sweeps of one run.
+    """Anderson mixing: a `propose` for `run_sweeps` that continues from the best combination of the last sweeps.
 
-    The posterior of many classes factorises over them, but the likelihood does not change if all f_c rise together, so that
-    parallel sweeps creep along that direction: hundreds are needed where few pseudo-points carry many data. Mixing takes 5 to
-    20 times fewer.
+    The posterior of many classes factorises over them, but the likelihood does not change if all f_c rise together, so
+    that parallel sweeps creep along that direction: hundreds are needed where few pseudo-points carry many data. Mixing
+    takes 5 to 20 times fewer.
 
     Of the last damped sweeps it takes the affine combination whose residual, extrapolated linearly, is least. Far from
     the fixed point, and where the combination left no proper cavity, it takes the plain damped sweep. It keeps `DEPTH`
@@ -166,10 +161,12 @@ class Mixing:
     Source: H. F. Walker and P. Ni, Anderson acceleration for fixed-point iterations, SIAM J. Numer. Anal. 49 (2011).
     """
 
-    def __init__(self):
-        self.moves, self.points, self.last = [], [], None
+    def __init__(self) -> None:
+        self.moves: list = []
+        self.points: list = []
+        self.last: Any = None
 
-    def __call__(self, state, step):
+    def __call__(self, state: Any, step: float) -> Any:
         """The next sites."""
         point, move = state.sites.toward(state.target, step), state.move.ravel()
         failed, self.last = state is self.last, state
@@ -183,8 +180,8 @@ class Mixing:
         weights = np.linalg.lstsq(differences, move, rcond=1e-8)[0]
         return combine(self.points, [*weights, 1 - weights.sum()])
 
-    def next_step(self, change, before, turned, step, largest):
-        """As `damped_step`; while sweeps are mixed, a turn or a small rise does not call for a shorter step."""
+    def next_step(self, change: float, before: float, turned: bool, step: float, largest: float) -> float:
+        """As `damped_step`, except that near the solution a turn or a small rise does not shorten the step."""
         if change > NEAR:
             return damped_step(change, before, turned, step, largest)
         if change > ASTRAY * before:
@@ -192,7 +189,7 @@ class Mixing:
         return min(STEP_GROWTH * step, largest)
 
 
-def combine(points, weights):
+def combine(points: list, weights: list) -> Any:
     """Σ w · sites, for a list of Sites or of TiedSites."""
     if isinstance(points[0], Sites):
         pairs = list(zip(points, weights, strict=True))

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from ctypes import byref, c_double, c_int, c_void_p
 from functools import wraps
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import scipy.linalg  # noqa: F401 - loads the BLAS libraries, which the controller has to find
@@ -23,6 +23,7 @@ from scipy.linalg import cython_blas
 from threadpoolctl import OpenBLASController, ThreadpoolController
 
 Array = NDArray[np.float64]
+F = TypeVar("F", bound=Callable)
 
 
 class _OneBlasThread:
@@ -54,14 +55,14 @@ class _OneBlasThread:
                 _let_others_set_limits()
                 self.given_up = 1
 
-    def __call__(self, function):
+    def __call__(self, function: F) -> F:
         # not contextlib's ContextDecorator: a warning would then be blamed on a line of contextlib
         @wraps(function)
-        def limited(*args, **options):
+        def limited(*args: Any, **options: Any) -> Any:
             with self:
                 return function(*args, **options)
 
-        return limited
+        return cast(F, limited)
 
 
 def _let_others_set_limits():

@@ -1,32 +1,26 @@
-"""Checks at the public door: what the caller gave is right, or an error says how to mend it.
+"""Checks at the public door: what the caller gave is right, or a ValueError says how to mend it.
 
-Every function returns the checked value as float64 (without a copy where it already is) and never
-writes to what it was given.  Nothing is coerced silently: a wrong shape is an error, not a guess.
+Every function returns the checked value as float64 (without a copy where it already is one) and never writes to what
+it was given. Nothing is coerced silently: a wrong shape is an error, not a guess.
 """
 
+from collections.abc import Iterable, Sequence
 from itertools import chain
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from pepcore.gaussian import MAX_JITTER
+from pepcore.gaussian import MAX_JITTER, Array
+
+T = TypeVar("T")
 
 
-def as_real(value, name, expected="an array of real numbers"):
-    """Turn `value` into a float64 array, or say why that is not possible.
+def as_real(value: ArrayLike, name: str, expected: str = "an array of real numbers") -> Array:
+    """Turn real numbers of any shape into a float64 array, without a copy where none is needed.
 
-    Parameters
-    ----------
-    value : array_like of real numbers, any shape
-    name : str                  what to call it in the error
-    expected : str              what the error says it must be
-
-    Returns
-    -------
-    ndarray of float64, the same shape; not a copy where none is needed
-
-    Raises
-    ------
-    ValueError                  not numbers (text, complex, ragged lists), or numbers under a mask
+    Raises ValueError for text, complex numbers, ragged lists, and numbers under a mask; it calls the value `name` and
+    says that it must be `expected`.
     """
     refuse_mask(value, name)
     try:
@@ -41,19 +35,17 @@ def as_real(value, name, expected="an array of real numbers"):
         raise ValueError(f"{name} must be {expected} ({reason})") from None
 
 
-def refuse_mask(value, name):
+def refuse_mask(value: Any, name: str) -> None:
     """Raise ValueError for a masked array, and for lists that hold one: NumPy would use what lies under the mask."""
     if isinstance(value, list | tuple) and _hold_mask(value):
         for i, item in enumerate(value):
             refuse_mask(item, f"{name}[{i}]")
     if np.ma.isMaskedArray(value):
-        raise ValueError(
-            f"{name} is a masked array, expected a plain one, as the mask would be lost; drop the masked rows, or give "
-            f"{name}.data if none is masked"
-        )
+        raise ValueError(f"{name} is a masked array, expected a plain one, as the mask would be lost; drop the masked "
+                         f"rows, or give {name}.data if none is masked")
 
 
-def _hold_mask(items):
+def _hold_mask(items: Sequence) -> bool:
     """Whether there is a masked array among the items of a list, or in lists among them; quick, as they may be many."""
     kinds = set(map(type, items))
     if any(issubclass(kind, list | tuple) for kind in kinds):
@@ -63,7 +55,7 @@ def _hold_mask(items):
     return any(issubclass(kind, np.ma.MaskedArray) for kind in kinds)
 
 
-def check_finite(array, name):
+def check_finite(array: Array, name: str) -> Array:
     """Raise ValueError if `array` (any shape) holds a NaN or an infinity; return it otherwise."""
     finite = np.isfinite(array)
     if not finite.all():
@@ -71,30 +63,17 @@ def check_finite(array, name):
         if array.ndim == 0:
             raise ValueError(f"{name} = {array} is NaN or infinite, expected a finite number")
         first = tuple(int(i) for i in np.argwhere(bad)[0])
-        raise ValueError(
-            f"{name} holds {int(bad.sum())} value(s) that are NaN or infinite, the first at index "
-            f"{first}; drop those rows or fill the values in before the call"
-        )
+        raise ValueError(f"{name} holds {int(bad.sum())} value(s) that are NaN or infinite, the first at index "
+                         f"{first}; drop those rows or fill the values in before the call")
     return array
 
 
-def check_inputs(X, name="X", columns=None, copy=False):
-    """Check a set of inputs (N, D), one row per point; `copy` is for a result that keeps them.
-
-    Returns
-    -------
-    (N, D) ndarray of float64
-
-    Raises
-    ------
-    ValueError                  not two-dimensional, empty, not finite, or not of `columns` columns
-    """
+def check_inputs(X: ArrayLike, name: str = "X", columns: int | None = None, copy: bool = False) -> Array:
+    """Check finite inputs (N, D), one row per point, of so many `columns`; `copy` is for a result that keeps them."""
     X = as_real(X, name)
     if X.ndim == 1:
-        raise ValueError(
-            f"{name} has shape {X.shape}, expected (N, D) with one row per point; "
-            f"for {X.size} points on a line give {name}[:, None]"
-        )
+        raise ValueError(f"{name} has shape {X.shape}, expected (N, D) with one row per point; for {X.size} points on "
+                         f"a line give {name}[:, None]")
     if X.ndim != 2 or X.size == 0:
         raise ValueError(f"{name} has shape {X.shape}, expected (N, D) with N >= 1 and D >= 1")
     if columns is not None and X.shape[1] != columns:
@@ -102,17 +81,8 @@ def check_inputs(X, name="X", columns=None, copy=False):
     return check_finite(np.array(X) if copy else X, name)
 
 
-def check_targets(y, size, name="y", each="row of X", copy=False):
-    """Check targets, one for each of `size` things that `each` names.
-
-    Returns
-    -------
-    (N,) ndarray of float64
-
-    Raises
-    ------
-    ValueError                  another shape, or not finite
-    """
+def check_targets(y: ArrayLike, size: int, name: str = "y", each: str = "row of X", copy: bool = False) -> Array:
+    """Check finite targets (size,), one for each `each`; `copy` is for a result that keeps them."""
     y = as_real(y, name)
     if y.shape != (size,):
         hint = f"; give {name}.ravel()" if y.ndim == 2 and y.size == size else ""
@@ -120,22 +90,8 @@ def check_targets(y, size, name="y", each="row of X", copy=False):
     return check_finite(np.array(y) if copy else y, name)
 
 
-def check_alpha(alpha, size=None):
-    """Check the power alpha, or one private power per datum (or per block).
-
-    Parameters
-    ----------
-    alpha : float or (size,) array_like     each in [0, 1]; 0 is VFE, 1 is EP
-    size : int, optional                    how many private powers are allowed; None: only a scalar
-
-    Returns
-    -------
-    float for a scalar, else (size,) ndarray of float64, a copy
-
-    Raises
-    ------
-    ValueError                              another shape, not finite, or outside [0, 1]
-    """
+def check_alpha(alpha: ArrayLike, size: int | None = None) -> float | Array:
+    """Check alpha, 0 (VFE) to 1 (EP): one power or, unless size is None, (size,) private ones, which are copied."""
     alpha = as_real(alpha, "alpha")
     if alpha.ndim > 0 and alpha.shape != (size,):
         expected = "a scalar" if size is None else f"a scalar or shape ({size},)"
@@ -143,92 +99,84 @@ def check_alpha(alpha, size=None):
     check_finite(alpha, "alpha")
     outside = (alpha < 0) | (alpha > 1)
     if outside.any():
-        raise ValueError(
-            f"alpha = {np.atleast_1d(alpha)[np.atleast_1d(outside)][0]} is outside [0, 1]; "
-            "0 gives VFE, 1 gives EP, 0.5 is a good compromise"
-        )
+        raise ValueError(f"alpha = {np.atleast_1d(alpha)[np.atleast_1d(outside)][0]} is outside [0, 1]; 0 gives VFE, 1 "
+                         "gives EP, 0.5 is a good compromise")
     return float(alpha) if alpha.ndim == 0 else alpha.copy()
 
 
-def check_number(value, name):
-    """Check one real number; returns it as float.
-
-    ValueError for text, NaN, an infinity, or an array, even of one element.
-    """
+def check_number(value: ArrayLike, name: str) -> float:
+    """Check one real number; an array, even of one element, is an error, as are NaN and infinity."""
     number = as_real(value, name, "one real number")
     if number.ndim:
         raise ValueError(f"{name} has shape {number.shape}, expected one number; give a float")
     return float(check_finite(number, name))
 
 
-def check_positive(value, name):
-    """Check a positive number such as a noise variance; returns it as float, or ValueError as `check_all_positive`."""
+def check_positive(value: ArrayLike, name: str) -> float:
+    """Check a positive number such as a noise variance."""
     return float(check_all_positive(check_number(value, name), name))
 
 
-def check_all_positive(value, name):
-    """Check positive parameters, as many as there are; returns a float64 array, or ValueError if one is not positive."""
+def check_all_positive(value: ArrayLike, name: str) -> Array:
+    """Check positive parameters of any shape."""
     value = check_finite(as_real(value, name), name)
     if (value <= 0).any():
-        raise ValueError(
-            f"{name} = {value if value.ndim == 0 else value.tolist()} must be positive; "
-            f"a parameter that has to be almost zero can be a small number such as 1e-8"
-        )
+        raise ValueError(f"{name} = {value if value.ndim == 0 else value.tolist()} must be positive; a parameter that "
+                         "has to be almost zero can be a small number such as 1e-8")
     return value
 
 
-def check_all_not_negative(value, name):
-    """Check parameters that may be 0, as many as there are; returns a float64 array, or ValueError if one is below."""
+def check_all_not_negative(value: ArrayLike, name: str) -> Array:
+    """Check parameters of any shape that may be 0 but not negative."""
     value = check_finite(as_real(value, name), name)
     if (value < 0).any():
         raise ValueError(f"{name} = {value if value.ndim == 0 else value.tolist()} must be at least 0")
     return value
 
 
-def check_not_negative(value, name, advice):
-    """Check a number that may be 0; returns it as float, or ValueError with the advice if it is below."""
+def check_not_negative(value: ArrayLike, name: str, advice: str) -> float:
+    """Check a number that may be 0 but not negative; the error ends with the advice."""
     number = check_number(value, name)
     if number < 0:
         raise ValueError(f"{name} = {number} must be at least 0; {advice}")
     return number
 
 
-def check_jitter(jitter):
-    """Check a jitter relative to the kernel's variance; returns it as float, or ValueError outside [0, 1e-2]."""
+def check_jitter(jitter: ArrayLike) -> float:
+    """Check a jitter in [0, 1e-2], relative to the kernel's variance."""
     jitter = check_number(jitter, "jitter")
     if not 0 <= jitter <= MAX_JITTER:
-        raise ValueError(
-            f"jitter = {jitter} must be in [0, {MAX_JITTER}], a small part of the kernel's variance; 1e-6 suits most problems"
-        )
+        raise ValueError(f"jitter = {jitter} must be in [0, {MAX_JITTER}], a small part of the kernel's variance; 1e-6 "
+                         "suits most problems")
     return jitter
 
 
-def check_step(step):
-    """Check the length of a damped step; returns it as float, or ValueError outside (0, 1]."""
+def check_step(step: ArrayLike) -> float:
+    """Check the length of a damped step in (0, 1]."""
     step = check_positive(step, "step")
     if step > 1:
         raise ValueError(f"step = {step} must be in (0, 1]; 1 is undamped, smaller values damp oscillations")
     return step
 
 
-def check_count(value, name, least=1):
-    """Check a number of things, such as sweeps; returns it as int, or ValueError for no whole number or one below `least`."""
+def check_count(value: ArrayLike, name: str, least: int = 1) -> int:
+    """Check a number of things, such as sweeps: a whole number, at least `least`."""
     number = as_real(value, name, "a whole number")
     if number.ndim or not np.isfinite(number) or number < least or number != np.floor(number):
         raise ValueError(f"{name} = {value!r} must be a whole number, at least {least}")
     return int(number)
 
 
-def check_fraction(value, name):
-    """Check a number between 0 and 1, both included; returns it as float, or ValueError outside [0, 1]."""
+def check_fraction(value: ArrayLike, name: str) -> float:
+    """Check a number in [0, 1]."""
     number = check_number(value, name)
     if not 0 <= number <= 1:
         raise ValueError(f"{name} = {number} must be in [0, 1]")
     return number
 
 
-def check_names(names, known, name="optimise"):
-    """Check a choice among known names; returns it as a tuple, or ValueError for one name alone or names unknown."""
+def check_names(names: Iterable[str], known: tuple[str, ...], name: str = "optimise") -> tuple[str, ...]:
+    """Check a choice among known names and return it as a tuple; one name alone is an error."""
     choices = ", ".join(map(repr, known))
     if isinstance(names, str) or not np.iterable(names):
         example = (names if names in known else known[0],)
@@ -240,21 +188,19 @@ def check_names(names, known, name="optimise"):
     return names
 
 
-def check_order(order, size):
-    """Check a permutation of 0 ... size − 1, or None for 0, 1, 2, ...; returns (size,) int, or ValueError for anything else."""
+def check_order(order: ArrayLike | None, size: int) -> np.ndarray:
+    """Check a permutation of 0 ... size − 1, or None for 0, 1, 2, ...; returns (size,) int."""
     if order is None:
         return np.arange(size)
     order = as_real(order, "order")
     if order.shape != (size,) or not np.array_equal(np.sort(order), np.arange(size)):
-        raise ValueError(
-            f"order must hold each of 0 ... {size - 1} once, one number for each row of X; got shape {order.shape}; "
-            "numpy's Generator.permutation makes such an order"
-        )
+        raise ValueError(f"order must hold each of 0 ... {size - 1} once, one number for each row of X; got shape "
+                         f"{order.shape}; numpy's Generator.permutation makes such an order")
     return order.astype(int)
 
 
-def check_part(part, fits, name, expected, example):
-    """The part of a model itself; ValueError for a class in place of its instance, and for what does not fit."""
+def check_part(part: T, fits: bool, name: str, expected: str, example: str) -> T:
+    """Check part of a model and return it; a class in place of its instance is an error, as is what does not fit."""
     if isinstance(part, type):
         raise ValueError(f"{name} is the class {part.__name__}, expected an object made of it; give {part.__name__}(...)")
     if not fits:

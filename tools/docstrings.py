@@ -8,7 +8,8 @@ A section is a title underlined with dashes. Each entry begins a line, a continu
     Z : (M, D) pseudo-inputs
     jitter : float              relative to the kernel's variance
 
-A paragraph that begins with "Source:" ends the sections. Keys of references.bib become citations.
+A continuation that begins with a capital is set off by a dash. A line that begins with "Returns", "Raises" or "Source:" and
+goes on is a sentence and ends the sections. Keys of references.bib become citations.
 """
 
 import re
@@ -16,6 +17,7 @@ from pathlib import Path
 
 SECTION = re.compile(r"(Parameters|Attributes|Returns|Yields|Raises|Warns)$")
 ENTRY = re.compile(r"(?P<name>[^:`]+?) : (?P<text>.*)$")                        # "jitter : float"
+SENTENCES = ("Returns ", "Raises ", "Source:")
 EXCEPTION = re.compile(r"(?P<name>[A-Z]\w*(Error|Warning|Interrupt)) ?(?P<text>.*)$")
 
 
@@ -33,7 +35,7 @@ def as_field_lists(lines):
         if SECTION.match(line) and i + 1 < len(lines) and re.match(r"-{3,}$", lines[i + 1]):
             close()
             section, entries = line.strip(), []
-        elif section and line.startswith("Source:"):
+        elif section and line.startswith(SENTENCES):
             close()
             section = None
             result.append(line)
@@ -44,7 +46,8 @@ def as_field_lists(lines):
             if head or not entries:
                 entries.append([*(head or ("", line.strip())), ""])
             else:
-                entries[-1][2] += (" " if entries[-1][2] or not line.startswith(" ") else " – ") + line.strip()
+                apart = not entries[-1][2] and line.startswith(" ") and line.strip()[0].isupper()
+                entries[-1][2] += (" – " if apart else " ") + line.strip()
     close()
     return result
 

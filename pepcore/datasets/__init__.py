@@ -6,38 +6,10 @@ before you see them. Synthetic problems come from `pepcore.datasets.generators`,
 """
 
 from pepcore.datasets.catalogue import DataError, Dataset, Info, registry
-from pepcore.datasets.generators import (
-    banana,
-    chain_1d,
-    factors,
-    snelson_like,
-    stream,
-    toy_ard_gp,
-)
-from pepcore.datasets.loading import (
-    DataNotFoundError,
-    load,
-    location_scale,
-    official_split,
-    splits,
-    standardise,
-)
+from pepcore.datasets.generators import banana, chain_1d, factors, snelson_like, stream, toy_ard_gp
+from pepcore.datasets.loading import DataNotFoundError, load, location_scale, official_split, splits, standardise
 
 __all__ = [
-    "DataError",
-    "DataNotFoundError",
-    "Dataset",
-    "Info",
-    "banana",
-    "chain_1d",
-    "factors",
-    "load",
-    "location_scale",
-    "official_split",
-    "registry",
-    "snelson_like",
-    "splits",
-    "standardise",
-    "stream",
-    "toy_ard_gp",
+    "DataError", "DataNotFoundError", "Dataset", "Info", "banana", "chain_1d", "factors", "load", "location_scale",
+    "official_split", "registry", "snelson_like", "splits", "standardise", "stream", "toy_ard_gp",
 ]

@@ -9,14 +9,17 @@ import hashlib
 import tomllib
 from dataclasses import dataclass, field
 from importlib import resources
+from typing import Any
 
 import numpy as np
+
+from pepcore.gaussian import Array
 
 REGISTRY = resources.files("pepcore.datasets").joinpath("registry.toml")
 
 
 class DataError(ValueError):
-    """The values are not those of the data set they are said to be."""
+    """The values are not those of the named data set."""
 
 
 @dataclass(frozen=True)
@@ -25,23 +28,8 @@ class Info:
 
     Attributes
     ----------
-    name, folder, task : str
-        task is "regression", "binary" or "multiclass".
-    N, D : int
-    classes : tuple of int
-        Rows per class, in the order −1, +1 (binary) or 0 ... C − 1 (multi-class); empty for regression.
+    name, folder, task : task is "regression", "binary" or "multiclass"
     citation, licence, notes : str
-    sha256 : str
-        Of our file; empty for what scikit-learn bundles.
-    content : str
-        Checksum of the values, see `content_checksum`.
-    columns : tuple of str, names of the inputs, empty where they have none
-    text : dict
-        Position of an input that is a word -> its categories in the order of their codes 0, 1, ...
-    train_rows : int or None
-        The first rows that form the source's own training part.
-    train_fraction : float, for the random splits
-    origin : dict, how to rebuild the set from a public address
     """
 
     name: str
@@ -51,59 +39,51 @@ class Info:
     D: int
     citation: str
     licence: str
-    content: str
-    origin: dict
-    sha256: str = ""
+    content: str  #: checksum of the values, see `content_checksum`
+    origin: dict  #: how to rebuild the set from a public address
+    sha256: str = ""  #: of our file; empty for what scikit-learn bundles
     notes: str = ""
+    #: rows per class, in the order −1, +1 (binary) or 0 ... C − 1 (multi-class); empty for regression
     classes: tuple = ()
-    columns: tuple = ()
+    columns: tuple = ()  #: names of the inputs, empty where they have none
+    #: position of an input that is a word -> its categories in the order of their codes 0, 1, ...
     text: dict = field(default_factory=dict)
-    train_rows: int | None = None
-    train_fraction: float = 0.9
+    train_rows: int | None = None  #: the first rows that form the source's own training part
+    train_fraction: float = 0.9  #: for the random splits
 
     @property
-    def filename(self):
+    def filename(self) -> str:
         return f"{self.name}.npz" if self.origin["kind"] == "openml" else f"{self.name}.csv.gz"
 
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Inputs and targets, and where they are from.
-
-    Attributes
-    ----------
-    name : str
-    X : (N, D) inputs, in the units of the source
-    y : (N,) targets; labels −1, +1 (binary) or 0 ... C − 1 (multi-class) as floats
-    task : "regression", "binary" or "multiclass"
-    info : Info, or None for generated data
-    truth : dict
-        What a generator knows and real data hide, such as the noise-free function at X under "f"; else empty.
-    """
+    """Inputs and targets, and where they are from."""
 
     name: str
-    X: np.ndarray
-    y: np.ndarray
-    task: str
-    info: Info | None = None
+    X: Array  #: (N, D) inputs, in the units of the source
+    y: Array  #: (N,) targets; labels −1, +1 (binary) or 0 ... C − 1 (multi-class) as floats
+    task: str  #: "regression", "binary" or "multiclass"
+    info: Info | None = None  #: None for generated data
+    #: what a generator knows and real data hide, such as the noise-free function at X under "f"; else empty
     truth: dict = field(default_factory=dict)
 
 
-def _read():
+def _read() -> dict[str, Info]:
     facts = tomllib.loads(REGISTRY.read_text(encoding="utf-8"))
     return {name: _info(name, entry) for name, entry in facts.items()}
 
 
-def _info(name, entry):
+def _info(name: str, entry: dict) -> Info:
     text = {int(column): tuple(words) for column, words in entry.pop("text", {}).items()}
-    lists = {key: tuple(entry.pop(key, ())) for key in ("classes", "columns")}
+    lists: dict[str, Any] = {key: tuple(entry.pop(key, ())) for key in ("classes", "columns")}
     return Info(name, **entry, **lists, text=text)
 
 
 registry = _read()
 
 
-def find(name):
+def find(name: str) -> Info:
     """The Info of a data set; for an unknown name, a ValueError that suggests the nearest known ones."""
     if name in registry:
         return registry[name]
@@ -112,7 +92,7 @@ def find(name):
     raise ValueError(f"there is no data set {name!r}; {hint}")
 
 
-def content_checksum(X, y):
+def content_checksum(X: Array, y: Array) -> str:
     """sha256 of the values: X (N, D), then y (N,), as little-endian float32 in row order.
 
     Independent of the file format, and of how many digits beyond the seventh a source prints. The order of the rows
@@ -124,24 +104,21 @@ def content_checksum(X, y):
     return checksum.hexdigest()
 
 
-def verify(info, X, y, where):
+def verify(info: Info, X: Array, y: Array, where: Any) -> None:
     """Raise DataError, naming `where` the values came from, unless X (N, D) and y (N,) are those of the data set."""
     if X.shape != (info.N, info.D):
-        raise DataError(
-            f"{where} holds {X.shape[0]} rows of {X.shape[1]} inputs, but {info.name!r} has {info.N} of {info.D}; "
-            f"{_mend(info, where)}"
-        )
+        raise DataError(f"{where} holds {X.shape[0]} rows of {X.shape[1]} inputs, but {info.name!r} has {info.N} of "
+                        f"{info.D}; {_mend(info, where)}")
     if info.classes:
         labels = (-1, 1) if info.task == "binary" else range(len(info.classes))
         counts = tuple(int((y == label).sum()) for label in labels)
         if counts != info.classes:
             raise DataError(f"{where} has class counts {counts}, expected {info.classes}; {_mend(info, where)}")
     if content_checksum(X, y) != info.content:
-        raise DataError(
-            f"{where} has the size of {info.name!r} but other values, or its rows in another order (content checksum "
-            f"{content_checksum(X, y)[:12]}..., expected {info.content[:12]}...); {_mend(info, where)}"
-        )
+        raise DataError(f"{where} has the size of {info.name!r} but other values, or its rows in another order "
+                        f"(content checksum {content_checksum(X, y)[:12]}..., expected {info.content[:12]}...); "
+                        f"{_mend(info, where)}")
 
 
-def _mend(info, where):
+def _mend(info: Info, where: Any) -> str:
     return f"remove it and load {info.name!r} again, or replace it by the original."

@@ -4,17 +4,23 @@ Each function takes a seed, an int or a numpy Generator, and returns a `Dataset`
 ValueError for sizes that are no whole numbers from 1 upwards, and for scales and variances that are none.
 """
 
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pepcore.datasets.catalogue import Dataset
-from pepcore.gaussian import safe_cholesky
+from pepcore.gaussian import Array, safe_cholesky
 from pepcore.kernels import SquaredExponential
-from pepcore.validation import check_count, check_not_negative, check_number, check_positive
+from pepcore.kernels.base import Kernel
+from pepcore.validation import as_real, check_count, check_not_negative, check_number, check_positive
 
 
-def toy_ard_gp(seed=0, N=1000, D=5, noise=0.1, lengthscales=None):
+def toy_ard_gp(
+    seed: int | np.random.Generator = 0, N: int = 1000, D: int = 5, noise: float = 0.1,
+    lengthscales: ArrayLike | None = None,
+) -> Dataset:
     """Regression data drawn from a GP with an ARD squared exponential kernel of variance one.
 
     bui2017 gives the size (30 sets of 1000 points in 5-D, split 50:50) but neither the hyper-parameters nor the inputs;
@@ -22,15 +28,10 @@ def toy_ard_gp(seed=0, N=1000, D=5, noise=0.1, lengthscales=None):
 
     Parameters
     ----------
-    seed : int or Generator
-    N, D : int
     noise : float, noise variance; the prior variance is 1
     lengthscales : (D,), optional; by default log-uniform between 1 and 5, in standard deviations of the inputs
 
-    Returns
-    -------
-    Dataset with X (N, D), y (N,) and truth f (N,), kernel, noise
-
+    Returns a Dataset with X (N, D), y (N,) and truth f (N,), kernel, noise.
     Source: bui2017 section 4.1, figures 3 and 8 to 13.
     """
     N, D = check_count(N, "N"), check_count(D, "D")
@@ -38,21 +39,19 @@ def toy_ard_gp(seed=0, N=1000, D=5, noise=0.1, lengthscales=None):
     rng = np.random.default_rng(seed)
     if lengthscales is None:
         lengthscales = 5.0 ** rng.uniform(size=D)
-    kernel = SquaredExponential(1.0, lengthscales)
+    kernel = SquaredExponential(1.0, as_real(lengthscales, "lengthscales"))
     X = rng.normal(size=(N, D))
     f = _gp_draws(kernel, X, 1, rng)[0]
     y = f + np.sqrt(noise) * rng.normal(size=N)
     return Dataset("toy_ard_gp", X, y, "regression", truth={"f": f, "kernel": kernel, "noise": noise})
 
 
-def snelson_like(seed=0, N=200, noise=0.06):
+def snelson_like(seed: int | np.random.Generator = 0, N: int = 200, noise: float = 0.06) -> Dataset:
     """Regression on the line with the look of the data of snelson2006: inputs in [0, 6], a wiggle of amplitude one.
 
     The function is ⅔ sin(3x) + ½ cos(1.3x + 1) for every seed; the seed moves inputs and noise.
 
-    Returns
-    -------
-    Dataset with X (N, 1) sorted, y (N,) and truth f (N,), noise (variance), function (x -> f)
+    Returns a Dataset with X (N, 1) sorted, y (N,) and truth f (N,), noise (variance), function (x -> f).
     """
     N = check_count(N, "N")
     noise = check_not_negative(noise, "noise", "it is a variance")
@@ -63,15 +62,12 @@ def snelson_like(seed=0, N=200, noise=0.06):
     return Dataset("snelson_like", x[:, None], y, "regression", truth={"f": f, "noise": noise, "function": _wiggle})
 
 
-def chain_1d(seed=3, N=8):
+def chain_1d(seed: int | np.random.Generator = 3, N: int = 8) -> Dataset:
     """A few binary labels on a line, drawn from the model that EP will fit, for stepping from prior to posterior.
 
     Inputs are spread over [−3, 3], f ~ GP(0, SquaredExponential(4, 1)), and y = +1 with probability Φ(f).
 
-    Returns
-    -------
-    Dataset with X (N, 1) sorted, y (N,) in {−1, +1} and truth f (N,), kernel
-
+    Returns a Dataset with X (N, 1) sorted, y (N,) in {−1, +1} and truth f (N,), kernel.
     Source: for csato2002 figure 4.1, which shows no particular data.
     """
     N = check_count(N, "N")
@@ -82,16 +78,13 @@ def chain_1d(seed=3, N=8):
     return Dataset("chain_1d", x[:, None], _probit_labels(f, rng), "binary", truth={"f": f, "kernel": kernel})
 
 
-def banana(seed=0, N=400, steepness=3.0):
+def banana(seed: int | np.random.Generator = 0, N: int = 400, steepness: float = 3.0) -> Dataset:
     """Two classes in the plane, one bent around the other, with a boundary that is known: the parabola x₂ = x₁² − 1.
 
     Inputs are standard normal, f(x) = steepness · (x₂ + 1 − x₁²)/√(1 + 4x₁²), the distance to the parabola to first
     order times `steepness`, and y = +1 with probability Φ(f).
 
-    Returns
-    -------
-    Dataset with X (N, 2), y (N,) in {−1, +1} and truth f (N,), function ((N, 2) -> f)
-
+    Returns a Dataset with X (N, 2), y (N,) in {−1, +1} and truth f (N,), function ((N, 2) -> f).
     Source: for bui2017 figure 23, whose data are not given.
     """
     N, steepness = check_count(N, "N"), check_number(steepness, "steepness")
@@ -102,13 +95,10 @@ def banana(seed=0, N=400, steepness=3.0):
     return Dataset("banana", X, _probit_labels(f, rng), "binary", truth={"f": f, "function": function})
 
 
-def factors(seed=0, N=5, scale=0.3):
-    """Thresholds for one number: θ ~ N(0, 1) and factors Φ(yₙ (θ − xₙ)/scale), a product in one dimension to project.
+def factors(seed: int | np.random.Generator = 0, N: int = 5, scale: float = 0.3) -> Dataset:
+    """Thresholds for one number: θ ~ N(0, 1) and factors Φ(yₙ (θ − xₙ)/scale), a one-dimensional product to approximate.
 
-    Returns
-    -------
-    Dataset with X (N, 1) the thresholds, y (N,) in {−1, +1} on which side θ was seen, and truth theta, scale
-
+    Returns a Dataset with X (N, 1) the thresholds, y (N,) in {−1, +1} on which side θ was seen, and truth theta, scale.
     Source: for villacampa2017 figure 2.
     """
     N, scale = check_count(N, "N"), check_positive(scale, "scale")
@@ -118,15 +108,17 @@ def factors(seed=0, N=5, scale=0.3):
     return Dataset("factors", x[:, None], y, "binary", truth={"theta": theta, "scale": scale})
 
 
-def stream(seed=0, *, rows=5_000_000, block=10_000, D=8, noise=0.1, lengthscale=2.0, features=128):
-    """Regression data too many to hold: an iterator of blocks of one and the same random function.
+def stream(
+    seed: int | np.random.Generator = 0, *,
+    rows: int = 5_000_000, block: int = 10_000, D: int = 8, noise: float = 0.1, lengthscale: float = 2.0,
+    features: int = 128,
+) -> Iterator[Dataset]:
+    """Regression data too large for memory: an iterator of blocks drawn from one random function.
 
     The function is a sum of `features` random cosines, close to a draw of a GP with a squared exponential kernel of
     variance one; inputs are standard normal. A block depends on the seed, on its number and on its size alone.
 
-    Returns
-    -------
-    iterator of Dataset with X (block, D), y (block,) and truth f (block,); the last block may be shorter
+    Returns an iterator of Dataset with X (block, D), y (block,) and truth f (block,); the last block may be shorter.
     """
     D, features = check_count(D, "D"), check_count(features, "features")
     lengthscale = check_positive(lengthscale, "lengthscale")
@@ -135,7 +127,9 @@ def stream(seed=0, *, rows=5_000_000, block=10_000, D=8, noise=0.1, lengthscale=
     return _blocks(np.random.default_rng(seed), rows, block, D, noise, lengthscale, features)
 
 
-def _blocks(root, rows, block, D, noise, lengthscale, features):
+def _blocks(
+    root: np.random.Generator, rows: int, block: int, D: int, noise: float, lengthscale: float, features: int
+) -> Iterator[Dataset]:
     (rng,) = root.spawn(1)
     frequencies = rng.normal(size=(D, features)) / lengthscale
     phases = rng.uniform(0, 2 * np.pi, features)
@@ -148,22 +142,22 @@ def _blocks(root, rows, block, D, noise, lengthscale, features):
         yield Dataset("stream", X, y, "regression", truth={"f": f, "noise": noise})
 
 
-def _wiggle(x):
+def _wiggle(x: Array) -> Array:
     """What `snelson_like` draws around, (N,) -> (N,); a function of the module, so that the data set can be pickled."""
     return 2 / 3 * np.sin(3 * x) + 0.5 * np.cos(1.3 * x + 1)
 
 
-def _distance_to_parabola(X, steepness):
+def _distance_to_parabola(X: Array, steepness: float) -> Array:
     """The latent function of `banana`, (N, 2) -> (N,)."""
     return steepness * (X[:, 1] + 1 - X[:, 0] ** 2) / np.sqrt(1 + 4 * X[:, 0] ** 2)
 
 
-def _gp_draws(kernel, X, size, rng):
+def _gp_draws(kernel: Kernel, X: Array, size: int, rng: np.random.Generator) -> Array:
     """`size` draws (size, N) of a GP at X (N, D), with a relative jitter of 1e-10."""
     L, _ = safe_cholesky(kernel(X), scale=kernel.diagonal(X).mean(), jitter=1e-10, name="K")
     return (L @ rng.normal(size=(len(X), size))).T
 
 
-def _probit_labels(f, rng):
+def _probit_labels(f: Array, rng: np.random.Generator) -> Array:
     """Labels −1, +1, with +1 of probability Φ(f): the sign of f plus unit noise."""
     return np.where(f + rng.normal(size=len(f)) > 0, 1.0, -1.0)

@@ -5,49 +5,38 @@ import zlib
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pepcore.datasets import origins
-from pepcore.datasets.catalogue import DataError, Dataset, find, registry, verify
+from pepcore.datasets.catalogue import DataError, Dataset, Info, find, registry, verify
+from pepcore.gaussian import Array
 from pepcore.validation import as_real, check_finite
 
 
 class DataNotFoundError(FileNotFoundError):
-    """A data set is neither on disk nor to be had from its public origin."""
+    """A data set is not on disk and could not be fetched from its public origin."""
 
 
-def load(name, data_home=None):
-    """A data set of the registry, verified.
+def load(name: str, data_home: str | Path | None = None) -> Dataset:
+    """Load a data set of the registry and verify it.
 
-    Looks for `<folder>/<name>.csv.gz`, then `<name>.csv.gz`, in `data_home`, in the folder `data` of a checkout of this
-    project and in the user's cache; what is in none of them is rebuilt from its public origin. `registry[name].folder`
-    is the folder. What scikit-learn bundles needs no file.
-
-    Parameters
-    ----------
-    name : str, a key of `registry`
-    data_home : path, optional
-        Where to look first; default is $PEPCORE_DATA.
-
-    Returns
-    -------
-    Dataset
-        X in the units of the source, y in {−1, +1} for binary sets and 0 ... C − 1 for multi-class ones.
+    Looks for `<folder>/<name>.csv.gz`, then `<name>.csv.gz`, in `data_home` ($PEPCORE_DATA if None), in the folder `data`
+    of a checkout of this project and in the user's cache; a set that is in none of them is rebuilt from its public
+    origin. `registry[name].folder` is the folder. The sets that scikit-learn bundles need no file. X is in the units of
+    the source, y in {−1, +1} for binary sets and 0 ... C − 1 for multi-class ones.
 
     Raises
     ------
-    ValueError
-        For an unknown name; the nearest known ones are suggested.
-    DataError
-        If what was found does not have the N, D, class counts and checksum of the registry.
-    DataNotFoundError
-        If it is not on this machine and cannot be fetched; the message says what to place where.
+    ValueError for an unknown name; the nearest known ones are suggested
+    DataError if what was found does not have the N, D, class counts and checksum of the registry
+    DataNotFoundError if it is not on this machine and cannot be fetched; the message says what to place where
     """
     info = find(name)
     data_home = data_home if data_home is not None else os.environ.get("PEPCORE_DATA")
     folders = [*([Path(data_home)] if data_home else []), *_checkout()]
     if info.folder == "bundled":
         X, y = origins.rebuild(info, cache=None)
-        where = "scikit-learn's copy"
+        where: str | Path = "scikit-learn's copy"
     else:
         X, y, where = _from_files(info, [*folders, _cache()]) or _from_origin(info, folders)
     if info.task == "binary":
@@ -56,7 +45,7 @@ def load(name, data_home=None):
     return Dataset(name, X, y, info.task, info)
 
 
-def splits(dataset):
+def splits(dataset: Dataset | str) -> list[tuple[np.ndarray, np.ndarray]]:
     """The 20 random splits of a data set into training and test rows.
 
     With `numpy.random.RandomState(1)`, twenty permutations of the rows one after the other; the first
@@ -68,10 +57,7 @@ def splits(dataset):
     ----------
     dataset : Dataset, or str (a key of `registry`, for which no file is needed)
 
-    Returns
-    -------
-    list of 20 pairs (train, test) of index arrays
-
+    Returns a list of 20 pairs (train, test) of index arrays.
     Source: bui2017 appendix I; villacampa2017 section 4.
     """
     N, fraction = _rows(dataset)
@@ -81,7 +67,7 @@ def splits(dataset):
     return [(order[:count], order[count:]) for order in orders]
 
 
-def official_split(dataset):
+def official_split(dataset: Dataset | str) -> tuple[np.ndarray, np.ndarray]:
     """The source's own training and test rows, as a pair of index arrays; ValueError for a set that has none."""
     info = dataset.info if isinstance(dataset, Dataset) else find(dataset)
     if info is None or info.train_rows is None:
@@ -90,21 +76,11 @@ def official_split(dataset):
     return np.arange(info.train_rows), np.arange(info.train_rows, info.N)
 
 
-def location_scale(train):
-    """Mean and standard deviation of each column, with scale 1 for a column that is constant.
+def location_scale(train: ArrayLike) -> tuple[Array, Array]:
+    """Mean and standard deviation of each column of train (N,) or (N, D), with scale 1 for a column that is constant.
 
-    Parameters
-    ----------
-    train : (N,) or (N, D)
-
-    Returns
-    -------
-    mean, scale : () or (D,), in the units of `train`
-
-    Raises
-    ------
-    ValueError
-        For another shape, no rows, text, NaN or a masked array.
+    Returns mean and scale, () or (D,), in the units of `train`.
+    Raises ValueError for another shape, no rows, text, NaN or a masked array.
     """
     train = check_finite(as_real(train, "train"), "train")
     if train.ndim not in (1, 2) or train.size == 0:
@@ -113,24 +89,14 @@ def location_scale(train):
     return train.mean(0), np.where(constant, 1.0, train.std(0))
 
 
-def standardise(train, test):
+def standardise(train: ArrayLike, test: ArrayLike) -> tuple[Array, Array]:
     """Shift and scale the columns of both arrays by the mean and the standard deviation of the training rows.
 
-    A column that is constant in `train` is only shifted. The arrays given are not changed.
+    train is (N,) or (N, D), test (S,) or (S, D); the results are new arrays without unit. A column that is constant in
+    `train` is only shifted.
 
-    Parameters
-    ----------
-    train : (N,) or (N, D)
-    test : (S,) or (S, D)
-
-    Returns
-    -------
-    train, test : new arrays of the same shapes, without unit
-
-    Raises
-    ------
-    ValueError
-        If one array has columns and the other not, or another number of them; for text, NaN, masked arrays or no rows.
+    Raises ValueError if one array has columns and the other not, or another number of them; for text, NaN, masked
+    arrays or no rows.
     """
     train, test = as_real(train, "train"), check_finite(as_real(test, "test"), "test")
     if train.shape[1:] != test.shape[1:]:
@@ -142,23 +108,23 @@ def standardise(train, test):
 # --- where the values come from ---------------------------------------------------------------------------------------
 
 
-def _checkout():
+def _checkout() -> list[Path]:
     """The folder with the small sets, in a list; an empty list where the package was installed without it."""
     root = Path(__file__).resolve().parents[2]
     return [root / "data"] if (root / "pyproject.toml").is_file() else []
 
 
-def _cache():
+def _cache() -> Path:
     import pooch
 
     return Path(pooch.os_cache("pepcore"))
 
 
-def _candidates(info, folders):
+def _candidates(info: Info, folders: list[Path]) -> list[Path]:
     return [folder / info.folder / info.filename for folder in folders] + [folder / info.filename for folder in folders]
 
 
-def _from_files(info, folders):
+def _from_files(info: Info, folders: list[Path]) -> tuple[Array, Array, Path] | None:
     """X, y and the path of the first file that is there; None if there is none."""
     path = next((path for path in _candidates(info, folders) if path.is_file()), None)
     if path is None:
@@ -170,7 +136,7 @@ def _from_files(info, folders):
     return X, y, path
 
 
-def _read_csv(path, text):
+def _read_csv(path: Path, text: dict) -> tuple[Array, Array]:
     lines = origins._read_lines(path)[1:]  # a header row, then y in the last column
     if text:
         return origins.parse(lines, {}, text)
@@ -178,7 +144,7 @@ def _read_csv(path, text):
     return table[:, :-1].copy(), table[:, -1].copy()
 
 
-def _read_npz(path):
+def _read_npz(path: Path) -> tuple[Array, Array]:
     """Images and labels in two parts, as MNIST is stored; float32, to save memory."""
     with np.load(path) as file:
         X = np.concatenate([file["x_train"], file["x_test"]])
@@ -186,7 +152,7 @@ def _read_npz(path):
     return X.reshape(len(X), -1).astype(np.float32), y.astype(float)
 
 
-def _from_origin(info, folders):
+def _from_origin(info: Info, folders: list[Path]) -> tuple[Array, Array, str]:
     cache = _cache()
     try:
         X, y = origins.rebuild(info, cache)
@@ -197,7 +163,7 @@ def _from_origin(info, folders):
     return X, y, f"{where} ({kept})" if kept else where
 
 
-def _where_to_place(info, folders, cache, reason):
+def _where_to_place(info: Info, folders: list[Path], cache: Path, reason: Exception) -> str:
     places = "\n".join(f"    {path}" for path in _candidates(info, [*folders, cache]))
     hint = (
         ""
@@ -219,7 +185,7 @@ def _where_to_place(info, folders, cache, reason):
     )
 
 
-def _rows(dataset):
+def _rows(dataset: Dataset | str) -> tuple[int, float]:
     """Number of rows and training fraction of a Dataset or of a named set."""
     if isinstance(dataset, Dataset):
         return len(dataset.y), dataset.info.train_fraction if dataset.info else 0.9

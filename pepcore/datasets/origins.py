@@ -6,11 +6,15 @@ not decided here but by `registry.verify`. The heavy packages, pooch and scikit-
 
 import gzip
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from pepcore.datasets.catalogue import Info
+from pepcore.gaussian import Array
 
-def rebuild(info, cache):
+
+def rebuild(info: Info, cache: Any) -> tuple[Array, Array]:
     """X (N, D) and y (N,) from the public origin of a data set, keeping what is downloaded in the folder `cache`.
 
     Raises OSError if a download fails, ValueError if the file cannot be read as described in the registry.
@@ -26,28 +30,25 @@ def rebuild(info, cache):
     return parse(lines, origin, origin.get("text") or info.text)
 
 
-def original_files(info, cache):
+def original_files(info: Info, cache: Path) -> list[Path]:
     """Where downloaded originals are kept; a file put there by hand, unchanged, is used in place of a download."""
     return [Path(cache) / "originals" / info.name / url.rsplit("/", 1)[1] for url in info.origin.get("urls", [])]
 
 
-def bundled(loader):
+def bundled(loader: str) -> tuple[Array, Array]:
     """A set that scikit-learn brings, in raw units."""
     from sklearn import datasets
 
-    options = {"scaled": False} if loader == "load_diabetes" else {}
+    options: dict[str, Any] = {"scaled": False} if loader == "load_diabetes" else {}
     source = getattr(datasets, loader)(**options)
     return source.data.astype(float), source.target.astype(float)
 
 
-def parse(lines, origin, text):
-    """Lines of fields -> X, y, following one [name.origin] table of the registry.
+def parse(lines: list[str], origin: dict, text: dict) -> tuple[Array, Array]:
+    """Lines of fields, separated by commas or white space -> X, y, following one [name.origin] table of the registry.
 
-    Parameters
-    ----------
-    lines : list of str, one row each, separated by commas or by white space
-    origin : dict with any of "target", "inputs", "labels", "missing", "sparse"
-    text : dict, position among the inputs -> categories
+    `origin` has any of "target", "inputs", "labels", "missing", "sparse"; `text` maps positions among the inputs to
+    categories.
     """
     rows = [_fields(line) for line in lines]
     if origin.get("sparse"):
@@ -63,12 +64,12 @@ def parse(lines, origin, text):
     return np.column_stack(columns), _codes([row[target] for row in rows], alternatives)
 
 
-def _lookup(text, column):
+def _lookup(text: dict, column: int) -> list[list[str]]:
     """Categories of a column, as one-element lists of alternatives; [] for a column of numbers."""
     return [[word] for word in text.get(column, text.get(str(column), ()))]
 
 
-def _codes(fields, alternatives):
+def _codes(fields: list[str], alternatives: list[list[str]]) -> Array:
     """Numbers as they are; words, where there are any, as the position of their category."""
     if not alternatives:
         return np.array(fields, dtype=float)
@@ -79,12 +80,12 @@ def _codes(fields, alternatives):
     return np.array([code[word] for word in fields], dtype=float)
 
 
-def _fields(line):
+def _fields(line: str) -> list[str]:
     fields = line.split(",") if "," in line else line.split()
     return [field.strip().strip("\"'").lstrip("+") for field in fields]
 
 
-def _dense(row):
+def _dense(row: list[str]) -> list[str]:
     """LIBSVM's 'label 1:value 2:value ...' -> [label, value, value, ...]; every index must be there."""
     pairs = [field.split(":") for field in row[1:]]
     if [int(index) for index, _ in pairs] != list(range(1, len(pairs) + 1)):
@@ -92,14 +93,14 @@ def _dense(row):
     return [row[0]] + [value for _, value in pairs]
 
 
-def _read_lines(path):
+def _read_lines(path: Path) -> list[str]:
     opener = gzip.open if path.suffix == ".gz" else open
     with opener(path, "rt", encoding="utf-8") as file:
         lines = [line.strip() for line in file]
     return [line for line in lines if line and line[0] not in "#%@"]
 
 
-def _download(url, path):
+def _download(url: str, path: Path) -> Path:
     """Fetch `url` to `path`, unless it is there."""
     if path.exists():
         return path
@@ -111,7 +112,7 @@ def _download(url, path):
     return Path(retrieved)
 
 
-def _openml(data_id, cache):
+def _openml(data_id: int, cache: Path) -> tuple[Array, Array]:
     """A set of numbers with numeric labels from openml.org."""
     from sklearn.datasets import fetch_openml
 

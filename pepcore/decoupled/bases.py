@@ -4,110 +4,105 @@ Whatever its parametrisation, of which `pepcore.decoupled.parametrisations` has 
 
     mean(x) = a(x)ᵀw + k_γ(x)ᵀg,    covariance(x, x') = k(x, x') − a(x)ᵀa(x') + a(x)ᵀV a(x')
 
-with the features a(x) = L⁻¹k_β(x). Nothing here costs more than O(GM + M³), except `residual_variance`, O(GM²), and what
-needs the covariance of gamma itself: `residual_covariance`, `residual_root` and the exact `gamma_product`.
+with the features a(x) = L⁻¹k_β(x). Nothing here costs more than O(GM + M³), except `residual_variance`, O(GM²), and
+what needs the covariance of gamma itself: `residual_covariance`, `residual_root` and the exact `gamma_product`.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 
 from pepcore.features import Basis, row_blocks
-from pepcore.gaussian import inverse_lower, multiply_lower, safe_cholesky, solve_lower
+from pepcore.gaussian import Array, inverse_lower, multiply_lower, safe_cholesky, solve_lower
+from pepcore.kernels.base import Kernel
 
 KEPT = 2048  # points gamma up to which K_γ is kept, 32 MiB; of more, its products are made anew from blocks of rows
 
 
 @dataclass(frozen=True, eq=False)
 class Bases:
-    """The two bases and what they share.
+    """The two bases and what they share."""
 
-    Attributes
-    ----------
-    basis : Basis of the M points beta, with L Lᵀ = K_β + jitter
-    gamma : (G, D) points that carry only the mean; G may be 0
-    vjp_beta : derivatives through K_β, as `value_and_vjp` of the kernel gives them
-    """
-
-    basis: Basis
-    gamma: np.ndarray
-    vjp_beta: Callable
+    basis: Basis  #: of the M points beta, with L Lᵀ = K_β + jitter
+    gamma: Array  #: (G, D) points that carry only the mean; G may be 0
+    vjp_beta: Callable  #: derivatives through K_β, as `value_and_vjp` of the kernel gives them
 
     @classmethod
-    def build(cls, kernel, beta, gamma, jitter=1e-6):
+    def build(cls, kernel: Kernel, beta: Array, gamma: Array, jitter: float = 1e-6) -> Self:
         """Factorise K_β for beta (M, D); gamma (G, D)."""
         basis, vjp_beta = Basis.build_with_vjp(kernel, beta, jitter)
         return cls(basis, gamma, vjp_beta)
 
     @property
-    def kernel(self):
+    def kernel(self) -> Kernel:
         return self.basis.kernel
 
     @property
-    def beta(self):
+    def beta(self) -> Array:
         return self.basis.Z
 
     @property
-    def L(self):
+    def L(self) -> Array:
         return self.basis.L
 
     @cached_property
-    def L_inverse(self):
+    def L_inverse(self) -> Array:
         """L⁻¹ (M, M), for derivatives and changes of coordinates: half the time of a solution, see `multiply_lower`."""
         return inverse_lower(self.L)
 
     @cached_property
-    def points(self):
+    def points(self) -> Array:
         """gamma and beta, one above the other, (G + M, D)."""
         return np.vstack([self.gamma, self.beta])
 
     @cached_property
-    def cross_and_vjp(self):
+    def cross_and_vjp(self) -> tuple[Array, Callable]:
         """K_βγ (M, G) and the derivatives through it; G > 0."""
         return self.kernel.value_and_vjp(self.beta, self.gamma)
 
     @property
-    def cross(self):
+    def cross(self) -> Array:
         """K_βγ (M, G)."""
         return self.cross_and_vjp[0] if len(self.gamma) else np.zeros((len(self.beta), 0))
 
-    def project(self, weights):
+    def project(self, weights: Array) -> Array:
         """A_γ weights (M,) for weights (G,): the share of Ψ_γ weights in the span of Ψ_β; A_γ = L⁻¹K_βγ."""
         return solve_lower(self.L, self.cross @ weights)
 
-    def project_transposed(self, u):
+    def project_transposed(self, u: Array) -> Array:
         """A_γᵀu (G,) for u (M,)."""
         return self.cross.T @ solve_lower(self.L, u, transposed=True)
 
     @cached_property
-    def residual_variance(self):
+    def residual_variance(self) -> Array:
         """diag(K_γ − K_γβK_β⁻¹K_βγ) (G,): what beta leaves unexplained at gamma. O(GM²), once."""
         return self.basis.features(self.gamma)[1]
 
     @cached_property
-    def residual_covariance(self):
-        """K_γ − K_γβK_β⁻¹K_βγ (G, G); only for the exact rules, which cost O(G³)."""
+    def residual_covariance(self) -> Array:
+        """K_γ − K_γβK_β⁻¹K_βγ (G, G); only for the exact rules, which cost O(G³); :eq:`og-residual`."""
         A = solve_lower(self.L, np.array(self.cross, order="F"))
         return self.gamma_covariance - A.T @ A
 
     @cached_property
-    def residual_root(self):
+    def residual_root(self) -> Array:
         """Lower Cholesky factor (G, G) of `residual_covariance`, with a jitter only where it fails without."""
         scale = self.kernel.diagonal(self.gamma).mean()
         return safe_cholesky(self.residual_covariance, scale, name="covariance of f(gamma) given f(beta)")[0]
 
     @cached_property
-    def gamma_covariance(self):
+    def gamma_covariance(self) -> Array:
         """K_γ (G, G)."""
         return self.kernel(self.gamma) if len(self.gamma) else np.zeros((0, 0))
 
-    def gamma_product(self, weights, columns=None, K=None):
+    def gamma_product(self, weights: Array, columns: np.ndarray | None = None, K: Array | None = None) -> Array:
         """An estimate of K_γ weights (G,) without bias, from the `columns` (C,) of K_γ; exact with all of them (None).
 
-        K (G, C) are those columns, computed if left out. The estimate is half the gradient of the estimate of the squared
-        norm, (G/C) Σ_c weights_c k_cᵀweights.
+        K (G, C) are those columns, computed if left out. The estimate is half the gradient of the estimate of the
+        squared norm, (G/C) Σ_c weights_c k_cᵀweights.
 
         Source: salimbeni2018 appendix A.3.
         """
@@ -127,32 +122,24 @@ class Bases:
 
 @dataclass(frozen=True, eq=False)
 class Process:
-    """mean(x) = a(x)ᵀw + k_γ(x)ᵀg and V, see the head of this module.
+    """mean(x) = a(x)ᵀw + k_γ(x)ᵀg and V, see the head of this module."""
 
-    Attributes
-    ----------
-    w : (M,)
-    g : (G,)
-    root : (M, M) triangular, root rootᵀ = V
-    upper : bool, whether root is upper triangular; else it is lower triangular
-    """
+    w: Array  #: (M,)
+    g: Array  #: (G,)
+    root: Array  #: (M, M) triangular, root rootᵀ = V
+    upper: bool = False  #: whether root is upper triangular; else it is lower triangular
 
-    w: np.ndarray
-    g: np.ndarray
-    root: np.ndarray
-    upper: bool = False
-
-    def whiten(self, A):
+    def whiten(self, A: Array) -> Array:
         """rootᵀA (M, B) for A (M, B): column by column of squared length aᵀV a, in half the time of V A."""
         A = np.array(A, order="F")
         return multiply_lower(self.root.T, A) if self.upper else multiply_lower(self.root, A, transposed=True)
 
     @cached_property
-    def V(self):
+    def V(self) -> Array:
         """V (M, M)."""
         return self.root @ self.root.T
 
     @cached_property
-    def log_determinant(self):
+    def log_determinant(self) -> float:
         """log |V|."""
         return 2 * np.log(np.abs(np.diag(self.root))).sum()

@@ -1,18 +1,20 @@
 """The variational bound of a decoupled process, exact or from a mini-batch, and its derivatives.
 
-ELBO = Σ_n E_q[log p(y_n|f(x_n))] − KL(q ‖ p). The expectation is the likelihood's l_α at α = 0, with derivatives d1 in the
-mean and ½ d2 in the variance. Everything about the data is summed in one pass over blocks of rows, O(N (G + M²)) time
-and O(G + M) memory a row of a block; nothing about gamma is cubic or needs a (G, G) array if columns are sampled.
+ELBO = Σ_n E_q[log p(y_n|f(x_n))] − KL(q ‖ p). The expectation is the likelihood's l_α at α = 0, with derivatives d1 in
+the mean and ½ d2 in the variance. Everything about the data is summed in one pass over blocks of rows, O(N (G + M²))
+time and O(G + M) memory a row of a block; nothing about gamma is cubic or needs a (G, G) array if columns are sampled.
 """
 
+from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import blas
 
+from pepcore.decoupled.bases import Bases, Process
 from pepcore.features import accumulate, cholesky_pull_back, row_blocks
-from pepcore.gaussian import multiply_lower, solve_lower, symmetric
+from pepcore.gaussian import Array, multiply_lower, solve_lower, symmetric
 
 BLOCK_ELEMENTS = 2**19  # numbers in K(x, points) of a block: 4 MiB, since products of few columns with (M, M) matrices are slow
 
@@ -20,21 +22,21 @@ BLOCK_ELEMENTS = 2**19  # numbers in K(x, points) of a block: 4 MiB, since produ
 class DataTerm(NamedTuple):
     """Derivatives of Σ_n E[log p] for one latent function, each datum counted `weight` times."""
 
-    dw: np.ndarray  # (M,), A d1
-    dg: np.ndarray  # (G,), K_γx d1
-    curvature: np.ndarray  # (M, M), A diag(d2) Aᵀ, twice the derivative in V
+    dw: Array  # (M,), A d1
+    dg: Array  # (G,), K_γx d1
+    curvature: Array  # (M, M), A diag(d2) Aᵀ, twice the derivative in V
 
 
 class Bound(NamedTuple):
-    """The ELBO, its derivatives, and what the natural gradients need besides; tuples for several latent functions."""
+    """The ELBO, its derivatives, and what the natural gradients need; tuples for several latent functions."""
 
     value: float
     gradient: dict  # over the parametrisation's fields; also kernel, "gamma", "beta", likelihood if asked for
-    data: DataTerm
-    process: object
+    data: Any  # DataTerm
+    process: Any
 
     @property
-    def outputs(self):
+    def outputs(self) -> tuple[tuple, tuple]:
         """process and data as tuples, one entry for each latent function."""
         return (self.process, self.data) if isinstance(self.process, tuple) else ((self.process,), (self.data,))
 
@@ -42,29 +44,29 @@ class Bound(NamedTuple):
 class StoredRows:
     """A (M, N), h (N,) and K_γx (G, N) of all rows, for a kernel and bases that stay as they are: O(N (G + M)) memory."""
 
-    def __init__(self, bases, X):
+    def __init__(self, bases: Bases, X: Array) -> None:
         self.A, self.h = np.empty((len(bases.beta), len(X)), order="F"), np.empty(len(X))
         self.K_gamma = np.empty((len(bases.gamma), len(X)), order="F")
         for rows in row_blocks(len(X), len(bases.points)):
             self.A[:, rows], self.h[rows], self.K_gamma[:, rows] = located(bases, X[rows])
 
-    def __call__(self, rows):
+    def __call__(self, rows: Any) -> tuple[Array, Array, Array]:
         return self.A[:, rows], self.h[rows], self.K_gamma[:, rows]
 
 
-def located(bases, X):
+def located(bases: Bases, X: Array) -> tuple[Array, Array, Array]:
     """Features A (M, B) and h (B,) of rows X (B, D), and K_γx (G, B)."""
     return _located(bases, X, bases.kernel(X, bases.points).T)
 
 
-def _located(bases, X, K):
+def _located(bases: Bases, X: Array, K: Array) -> tuple[Array, Array, Array]:
     G = len(bases.gamma)
     A = solve_lower(bases.L, np.array(K[G:], order="F"))
     # h >= 0 up to rounding, as in `Basis.features`
     return A, np.maximum(bases.kernel.diagonal(X) - np.einsum("mb,mb->b", A, A), 0.0), K[:G]
 
 
-def marginals(bases, process, X):
+def marginals(bases: Bases, process: Process, X: Array) -> tuple[Array, Array]:
     """Mean and variance (N,) of q(f(x)) for rows X (N, D).
 
     Source: salimbeni2018 eqs (6) and (11), the variance of eq. (10) has a sign wrong; :eq:`og-process`.
@@ -76,30 +78,26 @@ def marginals(bases, process, X):
     return mean, variance
 
 
-def _variance(process, A, h):
+def _variance(process: Process, A: Array, h: Array) -> Array:
     white = process.whiten(A)
     return h + np.einsum("mb,mb->b", white, white)
 
 
-def data_terms(bases, processes, X, y, likelihood, *, weight=1.0, stored=None, hyper=False):
+def data_terms(
+    bases: Bases, processes: tuple, X: Array, y: Array, likelihood: Any, *,
+    weight: float = 1.0, stored: Callable | None = None, hyper: bool = False,
+) -> tuple[float, tuple, dict]:
     """One pass over rows X (N, D), y (N,), for C latent functions that share the bases.
 
-    Parameters
-    ----------
-    processes : tuple of C Process
-    stored : callable rows -> (A, h, K_γx) as `StoredRows`; None computes them from X, as `hyper` does in any case
-    hyper : bool
-
-    Returns
-    -------
-    float, Σ_n E[log p];  tuple of C DataTerm;  dict of derivatives in the kernel's parameters, "points" (G + M, D) and the
-    likelihood's own at fixed L and processes, empty unless `hyper`
+    `processes` is a tuple of C Process. `stored` takes rows to (A, h, K_γx), as `StoredRows` does; None computes these
+    from X, as `hyper` does in any case. Returns Σ_n E[log p], a tuple of C DataTerm, and a dict, empty unless `hyper`,
+    of derivatives in the kernel's parameters, "points" (G + M, D) and the likelihood's own, at fixed L and processes.
     """
     M, G = len(bases.beta), len(bases.gamma)
     w, g = np.stack([q.w for q in processes]), np.stack([q.g for q in processes])
     value, dw, dg = 0.0, np.zeros_like(w), np.zeros_like(g)
     curvatures = [np.zeros((M, M), order="F") for _ in processes]
-    total = _HyperGradient(bases, processes, likelihood) if hyper else None
+    total: Any = _HyperGradient(bases, processes, likelihood) if hyper else None
     for rows in row_blocks(len(X), M + G, BLOCK_ELEMENTS):
         if hyper:
             K, vjp = bases.kernel.value_and_vjp(X[rows], bases.points)
@@ -123,7 +121,7 @@ def data_terms(bases, processes, X, y, likelihood, *, weight=1.0, stored=None, h
     return float(value), terms, total.gradient if hyper else {}
 
 
-def _log_moment(likelihood, y, mean, variance):
+def _log_moment(likelihood: Any, y: Array, mean: Array, variance: Array) -> tuple[Array, Array, Array]:
     """E[log p] (B,) and its derivatives (C, B) in means (C, B); a likelihood of one latent function knows no axis C."""
     if len(mean) > 1:
         return likelihood.log_moment(y, mean, variance, 0.0)
@@ -131,10 +129,11 @@ def _log_moment(likelihood, y, mean, variance):
     return l, d1[None], d2[None]
 
 
-def _add_weighted_gram(total, A, weights):
+def _add_weighted_gram(total: Array, A: Array, weights: Array) -> None:
     """Add A diag(weights) Aᵀ to `total` (M, M), of which only the lower triangle counts.
 
-    The columns with weights of either sign make a product with its own transpose each, which takes half the time of another.
+    The columns with weights of either sign make a product with its own transpose each, which takes half the time of
+    another.
     """
     for sign in (-1.0, 1.0):
         chosen = sign * weights > 0
@@ -146,12 +145,16 @@ def _add_weighted_gram(total, A, weights):
 class _HyperGradient:
     """Derivatives of the data term in the kernel and the points, through K(points, x) and k(x, x) at fixed L, w, g, V."""
 
-    def __init__(self, bases, processes, likelihood):
-        self.bases, self.likelihood, self.gradient = bases, likelihood, {}
+    def __init__(self, bases: Bases, processes: tuple, likelihood: Any) -> None:
+        self.bases, self.likelihood = bases, likelihood
+        self.gradient: dict = {}
         slopes = [np.concatenate([q.g, solve_lower(bases.L, q.w, transposed=True)]) for q in processes]
         self.slopes = np.stack(slopes, axis=1)  # (G + M, C)
 
-    def add(self, vjp, X, y, mean, variance, A, VA, d1, d2, weight):
+    def add(
+        self, vjp: Callable, X: Array, y: Array, mean: Array, variance: Array, A: Array, VA: list, d1: Array, d2: Array,
+        weight: float,
+    ) -> None:
         """A block of rows: dF/dA at fixed k(x, x) is w d1ᵀ + (V − I) A diag(d2), summed over latent functions, K_βx = L A.
 
         `vjp` takes derivatives back through K(x, points).
@@ -171,33 +174,31 @@ class _HyperGradient:
             accumulate(self.gradient, {key: weight * float(np.sum(part)) for key, part in own.items()})
 
 
-def kl_divergence(bases, process, columns=None):
+def kl_divergence(bases: Bases, process: Process, columns: np.ndarray | None = None) -> float:
     """KL(q ‖ p) in nats, ½(|μ|² + tr V − log|V| − M) with |μ|² = |w|² + 2 wᵀA_γg + gᵀK_γg the squared norm of the mean.
 
-    Parameters
-    ----------
-    bases : Bases
-    process : Process
-    columns : (C,) int, or None
-        Columns of K_γ to estimate gᵀK_γg from, drawn uniformly; the estimate has no bias and costs O(G C), not O(G²).
+    Columns (C,) of K_γ, drawn uniformly, make an estimate of gᵀK_γg without bias that costs O(G C), not O(G²).
 
     Source: salimbeni2018 proposition A.1 and appendix A.3; :eq:`og-kl`.
     """
     return _kl_divergence(process, bases.project(process.g), bases.gamma_product(process.g, columns))
 
 
-def _kl_divergence(process, projected, product):
+def _kl_divergence(process: Process, projected: Array, product: Array) -> float:
     w, g = process.w, process.g
     square = w @ w + 2 * w @ projected + g @ product
     return float(0.5 * (square + (process.root**2).sum() - process.log_determinant - len(w)))
 
 
-def bound(bases, parameters, X, y, likelihood, *, weight=1.0, columns=None, stored=None, hyper=False, roots=True):
+def bound(
+    bases: Bases, parameters: Any, X: Array, y: Array, likelihood: Any, *,
+    weight: float = 1.0, columns: np.ndarray | None = None, stored: Callable | None = None, hyper: bool = False,
+    roots: bool = True,
+) -> Bound:
     """The ELBO of rows X (N, D), y (N,), each counted `weight` times, and its gradient.
 
     Parameters
     ----------
-    bases : Bases
     parameters : Hybrid, OrthogonalWeights, Orthogonal or Decoupled; a tuple of C of them for a likelihood of C latent functions
     weight : float, number of all data over N for an estimate without bias from a mini-batch
     columns : as in `kl_divergence`
@@ -215,7 +216,7 @@ def bound(bases, parameters, X, y, likelihood, *, weight=1.0, columns=None, stor
     outputs = parameters if isinstance(parameters, tuple) else (parameters,)
     processes = tuple(output.process(bases) for output in outputs)
     value, terms, shared = data_terms(bases, processes, X, y, likelihood, weight=weight, stored=stored, hyper=hyper)
-    gradient = _HyperTotal(bases, columns, shared) if hyper else None
+    gradient: Any = _HyperTotal(bases, columns, shared) if hyper else None
     K_columns = gradient.K_columns if hyper else None
     fields = []
     for output, process, data in zip(outputs, processes, terms, strict=True):
@@ -236,18 +237,20 @@ def bound(bases, parameters, X, y, likelihood, *, weight=1.0, columns=None, stor
 
 
 class _HyperTotal:
-    """What the data terms say through K(points, x), and through L, K_βγ and K_γ the rest, summed over latent functions."""
+    """Derivatives in kernel and points: the data terms through K(points, x), the rest through L, K_βγ and K_γ."""
 
-    def __init__(self, bases, columns, shared):
+    def __init__(self, bases: Bases, columns: np.ndarray | None, shared: dict) -> None:
         self.bases, self.columns, self.gradient = bases, columns, dict(shared)
         self.points = self.gradient.pop("points")
         self.S = np.zeros_like(bases.L)
-        self.dK_cross, self.gammas = np.zeros((len(bases.beta), len(bases.gamma))), []
-        self.K_columns = self.vjp_columns = None
+        self.dK_cross = np.zeros((len(bases.beta), len(bases.gamma)))
+        self.gammas: list = []
+        self.K_columns = None
+        self.vjp_columns: Any = None
         if columns is not None and len(bases.gamma):
             self.K_columns, self.vjp_columns = bases.kernel.value_and_vjp(bases.gamma, bases.gamma[columns])
 
-    def add(self, process, dw, dV, VdV, pulled, projected):
+    def add(self, process: Process, dw: Array, dV: Array, VdV: Array, pulled: Any, projected: Array) -> None:
         # dF/dA_γ = u gᵀ: from w through the parametrisation, and from −wᵀA_γg in the KL divergence
         u = pulled.u - process.w
         # dF/dA Aᵀ = w dwᵀ + (V − I) curvature, and curvature = 2 dV + I
@@ -261,7 +264,7 @@ class _HyperTotal:
         self.dK_cross += np.outer(solve_lower(self.bases.L, u, transposed=True), process.g)
         self.gammas.append(process.g)
 
-    def result(self):
+    def result(self) -> dict:
         """dict over the kernel's and the likelihood's parameters, "gamma" (G, D) and "beta" (M, D)."""
         bases, gradient = self.bases, self.gradient
         kernel, beta, G = bases.kernel, bases.beta, len(bases.gamma)
@@ -280,7 +283,7 @@ class _HyperTotal:
             dgamma += self._norm_pull_back(np.stack(self.gammas))
         return gradient | {"gamma": dgamma, "beta": dbeta}
 
-    def _norm_pull_back(self, g):
+    def _norm_pull_back(self, g: Array) -> Array:
         """Derivative of −½ Σ_c g_cᵀK_γg_c in gamma (G, D), g (C, G); those in the kernel's parameters are accumulated."""
         gamma, columns = self.bases.gamma, self.columns
         if columns is None:

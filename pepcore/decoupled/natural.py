@@ -1,8 +1,8 @@
 """Natural gradients for the orthogonally decoupled basis, its three parametrisations, and the optimum in closed form.
 
 In the orthogonal basis the natural parameters are (a_γ, S⁻¹m_β, ½S⁻¹): those of a Gaussian on f(beta), which is the
-coupled basis, and a_γ by itself. A natural-gradient step therefore moves the coupled part as if gamma were a known offset
-of the mean, and a_γ along the derivative divided by the prior covariance of what beta leaves unexplained.
+coupled basis, and a_γ by itself. A natural-gradient step therefore moves the coupled part as if gamma were a known
+offset of the mean, and a_γ along the derivative divided by the prior covariance of what beta leaves unexplained.
 """
 
 from typing import NamedTuple
@@ -10,11 +10,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import lapack
 
-from pepcore.decoupled.bases import Process
-from pepcore.decoupled.bound import located
+from pepcore.decoupled.bases import Bases, Process
+from pepcore.decoupled.bound import DataTerm, located
 from pepcore.decoupled.parametrisations import Orthogonal
 from pepcore.features import row_blocks
 from pepcore.gaussian import (
+    Array,
     NotPositiveDefiniteError,
     cholesky_inverse,
     inverse_lower,
@@ -28,50 +29,44 @@ from pepcore.gaussian import (
 class Natural(NamedTuple):
     """Natural parameters of `Orthogonal`; source: salimbeni2018 eq. (13)."""
 
-    j_gamma: np.ndarray  # (G,), a_γ
-    j_beta: np.ndarray  # (M,), S⁻¹m_β
-    Theta: np.ndarray  # (M, M), ½ S⁻¹
+    j_gamma: Array  # (G,), a_γ
+    j_beta: Array  # (M,), S⁻¹m_β
+    Theta: Array  # (M, M), ½ S⁻¹
 
 
 class Expectation(NamedTuple):
     """Expectation parameters of `Orthogonal`; source: salimbeni2018 eq. (14)."""
 
-    m_gamma: np.ndarray  # (G,), (K_γ − K_γβK_β⁻¹K_βγ) a_γ
-    m_beta: np.ndarray  # (M,), as it is
-    Lambda: np.ndarray  # (M, M), −S − m_βm_βᵀ
+    m_gamma: Array  # (G,), (K_γ − K_γβK_β⁻¹K_βγ) a_γ
+    m_beta: Array  # (M,), as it is
+    Lambda: Array  # (M, M), −S − m_βm_βᵀ
 
 
-def to_natural(model):
+def to_natural(model: Orthogonal) -> Natural:
     """`Natural` of `model`, an `Orthogonal`. Source: salimbeni2018 eq. (13), figure 1; :eq:`og-natural`."""
     precision = cholesky_inverse(model.S_root)
     return Natural(model.a_gamma.copy(), precision @ model.m_beta, 0.5 * precision)
 
 
-def from_natural(natural):
+def from_natural(natural: Natural) -> Orthogonal:
     """`Orthogonal` of natural parameters; its S_root has a positive diagonal.
 
-    Raises
-    ------
-    NotPositiveDefiniteError
-        If Theta is not positive definite.
+    Raises NotPositiveDefiniteError if Theta is not positive definite.
     """
     S_root = root_of_inverse(2 * natural.Theta, "Theta")
     return Orthogonal(natural.j_gamma.copy(), S_root @ (S_root.T @ natural.j_beta), S_root)
 
 
-def to_expectation(bases, model):
+def to_expectation(bases: Bases, model: Orthogonal) -> Expectation:
     """`Expectation` of `model`, an `Orthogonal`. Source: salimbeni2018 eq. (14), figure 1; :eq:`og-natural`."""
     second = model.S_root @ model.S_root.T + np.outer(model.m_beta, model.m_beta)
     return Expectation(bases.residual_covariance @ model.a_gamma, model.m_beta.copy(), -second)
 
 
-def from_expectation(bases, expectation):
+def from_expectation(bases: Bases, expectation: Expectation) -> Orthogonal:
     """`Orthogonal` of expectation parameters; its S_root has a positive diagonal. O(G³).
 
-    Raises
-    ------
-    NotPositiveDefiniteError
-        If −Lambda − m_βm_βᵀ is not positive definite.
+    Raises NotPositiveDefiniteError if −Lambda − m_βm_βᵀ is not positive definite.
     """
     m_beta = expectation.m_beta
     S_root = _strict_cholesky(
@@ -82,52 +77,39 @@ def from_expectation(bases, expectation):
     return Orthogonal(exact_direction(bases, expectation.m_gamma), m_beta.copy(), S_root)
 
 
-def root_of_inverse(P, name="precision"):
+def root_of_inverse(P: Array, name: str = "precision") -> Array:
     """The lower triangular R with R Rᵀ = P⁻¹, from a Cholesky factorisation of P (M, M) in reverse order, U Uᵀ = P.
 
-    Raises
-    ------
-    NotPositiveDefiniteError
-        If P is not positive definite.
+    Raises NotPositiveDefiniteError if P is not positive definite.
     """
     C = _strict_cholesky(P[::-1, ::-1], _no_q(name, len(P)))
     return np.asfortranarray(inverse_lower(C).T[::-1, ::-1])
 
 
-def _no_q(name, size):
+def _no_q(name: str, size: int) -> str:
     return (
         f"{name} ({size} x {size}) is not positive definite, so it belongs to no q; take a smaller step, or a "
         "likelihood that is log-concave."
     )
 
 
-def _strict_cholesky(P, message):
-    """Lower Cholesky factor without any jitter: it would hide a step that was too long."""
+def _strict_cholesky(P: Array, message: str) -> Array:
+    """Lower Cholesky factor without jitter, which would hide a step that was too long."""
     C, failed = lapack.dpotrf(P, lower=1, clean=1)
     if failed or not np.all(np.isfinite(C)):
         raise NotPositiveDefiniteError(message)
     return C
 
 
-def coupled_step(bases, process, data, step):
-    """The process after a natural-gradient step of length `step` on q(f(beta)), a_γ held still.
+def coupled_step(bases: Bases, process: Process, data: DataTerm, step: float) -> Process:
+    """The process after a natural-gradient step of length `step` in (0, 1] on q(f(beta)), a_γ held still.
 
     V⁻¹ ← (1 − ε) V⁻¹ + ε (I − A diag(d2) Aᵀ) and V⁻¹m ← (1 − ε) V⁻¹m + ε A (d1 − d2 Aᵀm), with m = w + A_γa_γ: in the
-    coordinates of f(beta) equations (16b) and (16c), and the damped site update at α = 0. For a Gaussian likelihood a step
-    of 1 reaches the optimum given a_γ.
+    coordinates of f(beta) equations (16b) and (16c), and the damped site update at α = 0. For a Gaussian likelihood a
+    step of 1 reaches the optimum given a_γ. The process has a lower triangular root, and `data` was computed at it.
 
-    Parameters
-    ----------
-    process : Process, with a lower triangular root
-    data : DataTerm at that process
-    step : float, in (0, 1]
-
-    Raises
-    ------
-    NotPositiveDefiniteError
-        If the step leaves no proper q, which takes a likelihood that is not log-concave.
-
-    Source: salimbeni2018 eqs (16b) and (16c); hensman2013; :eq:`og-step`, :eq:`og-one-step`.
+    Raises NotPositiveDefiniteError if the step leaves no proper q, which takes a likelihood that is not log-concave.
+    Source: salimbeni2018 eqs (16b) and (16c); hensman2013; :eq:`og-natural-step`, :eq:`og-step`, :eq:`og-one-step`.
     """
     projected = bases.project(process.g)
     m = process.w + projected
@@ -141,7 +123,7 @@ def coupled_step(bases, process, data, step):
     return Process(moved - projected, process.g, root)
 
 
-def exact_direction(bases, derivative):
+def exact_direction(bases: Bases, derivative: Array) -> Array:
     """(K_γ − K_γβK_β⁻¹K_βγ)⁻¹ derivative (G,): the natural gradient in a_γ. O(G³) once.
 
     Source: salimbeni2018 eq. (16a), whose last K_γβ should be K_βγ; :eq:`og-step`, :eq:`og-residual-step`.
@@ -151,7 +133,7 @@ def exact_direction(bases, derivative):
     return solve_lower(bases.residual_root, solve_lower(bases.residual_root, derivative), transposed=True)
 
 
-def diagonal_direction(bases, derivative, jitter=1e-6):
+def diagonal_direction(bases: Bases, derivative: Array, jitter: float = 1e-6) -> Array:
     """derivative (G,) over the diagonal of that matrix, plus `jitter` relative to the kernel's variance. O(GM²) once.
 
     Source: salimbeni2018 eq. (17); :eq:`og-diagonal`.
@@ -161,7 +143,7 @@ def diagonal_direction(bases, derivative, jitter=1e-6):
     return derivative / (bases.residual_variance + jitter * bases.kernel.diagonal(bases.gamma))
 
 
-def ramp(number, last=0.005, first=1e-5, length=100):
+def ramp(number: int, last: float = 0.005, first: float = 1e-5, length: int = 100) -> float:
     """The step size of step `number` (0, 1, ...): from `first` in a straight line to `last` over `length` steps.
 
     Source: salimbeni2018 appendix F, for likelihoods that are not Gaussian.
@@ -169,20 +151,14 @@ def ramp(number, last=0.005, first=1e-5, length=100):
     return last if number >= length else first + (last - first) * number / length
 
 
-def optimum(bases, X, y, noise):
-    """The parameters that maximise the bound for a Gaussian likelihood of variance `noise`, as an `Orthogonal`.
+def optimum(bases: Bases, X: Array, y: Array, noise: float) -> Orthogonal:
+    """The `Orthogonal` that maximises the bound of X (N, D), y (N,) for a Gaussian likelihood of variance `noise`.
 
     Its mean is that of the coupled optimum with beta and gamma together as pseudo-points, its covariance that of the
     coupled optimum with beta alone. O(N (G + M)² + (G + M)³).
 
-    Parameters
-    ----------
-    bases : Bases
-    X : (N, D)
-    y : (N,)
-    noise : float
-
-    Source: salimbeni2018 appendix E, with the factor 1/noise that its last equation lost; :eq:`og-optimum`, :eq:`og-gain`.
+    Source: salimbeni2018 appendix E, with the factor 1/noise that its last equation lost; :eq:`og-optimum`,
+    :eq:`og-gain`.
     """
     M, G = len(bases.beta), len(bases.gamma)
     A_gamma = bases.basis.features(bases.gamma)[0] if G else np.zeros((M, 0))
@@ -200,14 +176,10 @@ def optimum(bases, X, y, noise):
     return Orthogonal(a_gamma, bases.L @ weights[:M], multiply_lower(bases.L, root))
 
 
-def log_partition(bases, natural):
+def log_partition(bases: Bases, natural: Natural) -> float:
     """A(η) = ½ j_γᵀ(K_γ − K_γβK_β⁻¹K_βγ)j_γ + ½ j_βᵀS j_β + ½ log|S| with S = ½Θ⁻¹; its gradient is `Expectation`.
 
-    Raises
-    ------
-    NotPositiveDefiniteError
-        If Theta is not positive definite.
-
+    Raises NotPositiveDefiniteError if Theta is not positive definite.
     Source: salimbeni2018 section 3.3 and appendix C.4; :eq:`og-partition`.
     """
     C = _strict_cholesky(2 * natural.Theta, _no_q("Theta", len(natural.Theta)))

@@ -13,10 +13,4 @@ from pepcore.kernels.blurred import Blurred
 from pepcore.kernels.stationary import Matern52, SquaredExponential
 from pepcore.kernels.sums import Sum
 
-__all__ = [
-    "Blurred",
-    "Kernel",
-    "Matern52",
-    "SquaredExponential",
-    "Sum",
-]
+__all__ = ["Blurred", "Kernel", "Matern52", "SquaredExponential", "Sum"]

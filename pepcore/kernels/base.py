@@ -1,4 +1,4 @@
-"""What all kernels share, and the checks at the public door. A kernel needs no common ancestor: what can do its work is one."""
+"""The base class of kernels, and checks at the public door. A kernel need not derive from it, only have its methods."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from pepcore.validation import as_real, check_finite, check_part
 class Kernel:
     """A covariance function k(x, x').
 
-    A subclass has `parameters`, `_with`, `__call__`, `diagonal`, `value_and_vjp` and `diagonal_vjp`. Kernels are equal if
-    they are of one kind and have equal parameters.
+    A subclass has `parameters`, `_with`, `__call__`, `diagonal`, `value_and_vjp` and `diagonal_vjp`. Kernels are equal
+    if they are of one kind and have equal parameters.
     """
 
     @property
@@ -23,7 +23,7 @@ class Kernel:
         """dict name -> float or array, in natural units."""
         raise NotImplementedError
 
-    def with_parameters(self, parameters: dict) -> Kernel:
+    def with_parameters(self, parameters: dict) -> Any:
         """The same kernel with other values; `parameters` may hold some of the keys of `self.parameters`."""
         unknown = set(parameters) - set(self.parameters)
         if unknown:
@@ -67,9 +67,7 @@ class Kernel:
 
         Parameters
         ----------
-        X : (N, D)
-        X2 : (N2, D)
-        dK : (N, N2)
+        X, X2, dK : (N, D), (N2, D), (N, N2)
 
         Source: :eq:`gp-vjp`.
         """
@@ -84,7 +82,7 @@ class Kernel:
         raise NotImplementedError
 
     def _key(self) -> tuple:
-        """What tells kernels of one kind apart."""
+        """What distinguishes kernels of one kind."""
         return tuple((name, np.shape(value), np.asarray(value).tobytes()) for name, value in self.parameters.items())
 
     def __eq__(self, other: object) -> bool:
@@ -99,15 +97,15 @@ class Kernel:
         return f"{type(self).__name__}({', '.join(f'{name}={value}' for name, value in shown.items())})"
 
 
-def shared(derivative: Array, parameter: float | Array) -> float | Array:
+def shared(derivative: Array, parameter: Any) -> float | Array:
     """The derivative (D,) in the shape of its parameter, (D,), or the sum over all inputs if they share one, () or (1,)."""
     if np.ndim(parameter) == 0:
         return float(derivative.sum())
     return derivative if len(parameter) > 1 else derivative.sum(keepdims=True)
 
 
-def check_kernel(kernel, name="kernel"):
-    """The kernel itself; ValueError for what cannot be called or has no `diagonal`, and for a class in place of its instance.
+def check_kernel(kernel: Kernel, name: str = "kernel") -> Kernel:
+    """Return the kernel; ValueError for what cannot be called or has no `diagonal`, and for a class, not an instance.
 
     Only gradients need its `value_and_vjp`.
     """
@@ -116,23 +114,16 @@ def check_kernel(kernel, name="kernel"):
     return check_part(kernel, fits, name, expected, "SquaredExponential(variance=1.0, lengthscales=1.0)")
 
 
-def check_points(X, X2=None):
-    """X and X2 of a kernel that is called directly, as float64; X2 = X if left out.
+def check_points(X: ArrayLike, X2: ArrayLike | None = None) -> tuple[Array, Array]:
+    """X (N, D) and X2 (N2, D), which is X if None, as float64; ValueError for what is not numbers, or not finite.
 
-    Parameters
-    ----------
-    X : (N, D) array_like
-    X2 : (N2, D) array_like, or None
-
-    Raises
-    ------
-    ValueError                  not numbers, or not finite; the kernel itself looks at the shapes
+    The kernel itself looks at the shapes.
     """
     points = check_finite(as_real(X, "X"), "X")
     return points, points if X2 is None or X2 is X else check_finite(as_real(X2, "X2"), "X2")
 
 
-def check_plain(kernel, method):
+def check_plain(kernel: Kernel, method: str) -> None:
     """Raise ValueError if `kernel` has pseudo-points that are no values of f, which `method` (str, a plural) cannot use."""
     if hasattr(check_kernel(kernel), "uf"):
         raise ValueError(f"{method} take points of f itself; give a plain kernel, not one for other pseudo-points")

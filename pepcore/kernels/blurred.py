@@ -4,10 +4,12 @@ Everything after the feature map is as before, so a kernel with its own `uf` and
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from pepcore.gaussian import Array
 from pepcore.kernels.base import Kernel, check_kernel, check_points, shared
 from pepcore.kernels.stationary import SquaredExponential
 from pepcore.validation import as_real
@@ -28,53 +30,51 @@ class Blurred(Kernel):
     """
 
     kernel: SquaredExponential
-    widths: float | np.ndarray
+    widths: float | Array
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not isinstance(check_kernel(self.kernel), SquaredExponential):
             raise ValueError(f"kernel must be a SquaredExponential, whose blur has a closed form; got {self.kernel!r}.")
         widths = as_real(self.widths, "widths").copy()
         if widths.ndim > 1 or not np.all(np.isfinite(widths) & (widths >= 0)):
-            raise ValueError(
-                "widths must be finite and at least 0: one number shared by all inputs, or one per input in a 1-D array; "
-                f"got {self.widths!r}."
-            )
+            raise ValueError("widths must be finite and at least 0: one number shared by all inputs, or one per input "
+                             f"in a 1-D array; got {self.widths!r}.")
         widths.setflags(write=False)
         object.__setattr__(self, "widths", widths if widths.ndim else float(widths))
 
     @property
-    def parameters(self):
+    def parameters(self) -> dict:
         """dict: those of the kernel, and "widths" (D,) or float, in units of the inputs."""
         return self.kernel.parameters | {"widths": self.widths}
 
-    def _with(self, parameters):
+    def _with(self, parameters: dict) -> Kernel:
         own = {key: value for key, value in parameters.items() if key != "widths"}
         return Blurred(self.kernel.with_parameters(own), parameters.get("widths", self.widths))
 
-    def __call__(self, X, X2=None):
+    def __call__(self, X: ArrayLike, X2: ArrayLike | None = None) -> Array:
         return self.kernel(X, X2)
 
-    def diagonal(self, X):
+    def diagonal(self, X: Array) -> Array:
         return self.kernel.diagonal(X)
 
-    def value_and_vjp(self, X, X2=None):
+    def value_and_vjp(self, X: Array, X2: Array | None = None) -> tuple[Array, Any]:
         return _Blur(self, 0).value_and_vjp(X, X2)
 
-    def diagonal_vjp(self, X, dk):
+    def diagonal_vjp(self, X: Array, dk: Array) -> dict:
         return self.kernel.diagonal_vjp(X, dk) | {"widths": np.zeros_like(self.widths)[()]}
 
     @property
-    def ff(self):
+    def ff(self) -> Kernel:
         """Covariance of f(x) with f(x'): no blur."""
         return self.kernel
 
     @property
-    def uf(self):
+    def uf(self) -> Kernel:
         """Covariance of f(x) with u(z): one blur."""
         return _Blur(self, 1)
 
     @property
-    def uu(self):
+    def uu(self) -> Kernel:
         """Covariance of u(z) with u(z'): two blurs."""
         return _Blur(self, 2)
 
@@ -89,34 +89,34 @@ class _Blur(Kernel):
     times: int
 
     @property
-    def parameters(self):
+    def parameters(self) -> dict:
         """Those of the blurred kernel, in which the derivatives are."""
         return self.blurred.parameters
 
-    def _key(self):
+    def _key(self) -> tuple:
         return self.blurred, self.times
 
-    def __call__(self, X, X2=None):
+    def __call__(self, X: ArrayLike, X2: ArrayLike | None = None) -> Array:
         X, X2 = check_points(X, X2)
         return self._widened(X)(X, X2)
 
-    def diagonal(self, X):
+    def diagonal(self, X: Array) -> Array:
         X, _ = check_points(X)
         return self._widened(X).diagonal(X)
 
-    def value_and_vjp(self, X, X2=None):
+    def value_and_vjp(self, X: Array, X2: Array | None = None) -> tuple[Array, Any]:
         K, vjp = self._widened(X).value_and_vjp(X, X2)
         return K, _BlurVjp(self, X, vjp)
 
-    def diagonal_vjp(self, X, dk):
+    def diagonal_vjp(self, X: Array, dk: Array) -> dict:
         return self._pull_back(X, self._widened(X).diagonal_vjp(X, dk))
 
-    def _widened(self, X):
+    def _widened(self, X: Array) -> SquaredExponential:
         lengthscales, widths = self._scales(X)
         wide = np.sqrt(lengthscales**2 + self.times * widths**2)
-        return SquaredExponential(self.blurred.kernel.variance * np.prod(lengthscales / wide), wide)
+        return SquaredExponential(float(self.blurred.kernel.variance * np.prod(lengthscales / wide)), wide)
 
-    def _scales(self, X):
+    def _scales(self, X: Array) -> tuple[Array, ...]:
         """lengthscales and widths, (D,) each."""
         columns = X.shape[-1:]  # for points without columns the widened kernel has the better error
         try:
@@ -127,7 +127,7 @@ class _Blur(Kernel):
                 f"and {np.size(self.blurred.widths)} widths; each must be one number or one per column."
             ) from None
 
-    def _pull_back(self, X, gradient):
+    def _pull_back(self, X: Array, gradient: dict) -> dict:
         """The chain rule from the variance and lengthscales of `_widened` to those of f and the widths."""
         lengthscales, widths = self._scales(X)
         wide = self._widened(X)
@@ -149,9 +149,9 @@ class _BlurVjp(NamedTuple):
     """Derivatives through a `_Blur`, from those through its widened kernel."""
 
     blur: _Blur
-    X: np.ndarray
-    widened: object
+    X: Array
+    widened: Any
 
-    def __call__(self, dK, first=True, second=False):
+    def __call__(self, dK: Array, first: bool = True, second: bool = False) -> tuple[dict, Array | None, Array | None]:
         gradient, dX, dX2 = self.widened(dK, first, second)
         return self.blur._pull_back(self.X, gradient), dX, dX2

@@ -5,13 +5,17 @@ thousands of lengthscales apart, as time stamps may be. There the differences ar
 Each row decides for itself, so that a prediction does not depend on what else is asked for.
 """
 
+from typing import Any
+
 import numpy as np
+
+from pepcore.gaussian import Array
 
 FAR = 1e3  # a coordinate beyond which the product would lose more than ten digits after the point
 FARTHEST = 1e150  # a difference: its square and a sum of such squares do not overflow, and no kernel reaches so far
 
 
-def squared_distances(left, right, scale):
+def squared_distances(left: Array, right: Array, scale: float) -> Array:
     """scale · |l_i − r_j|² (N, N2) of left (N, D) and right (N2, D)."""
     if _far(right):
         return _by_differences(left, right, scale)
@@ -22,11 +26,11 @@ def squared_distances(left, right, scale):
     return t
 
 
-def _by_differences(left, right, scale):
+def _by_differences(left: Array, right: Array, scale: float) -> Any:
     return scale * sum(_squares(l, r) for l, r in zip(left.T, right.T, strict=True))
 
 
-def _by_product(left, right, scale):
+def _by_product(left: Array, right: Array, scale: float) -> Array:
     D = left.shape[1]
     # scale · [−2l, |l|², 1] · [r, 1, |r|²]
     extended_left, extended_right = np.empty((len(left), D + 2)), np.empty((len(right), D + 2))
@@ -44,16 +48,13 @@ def _by_product(left, right, scale):
     return t
 
 
-def weighted_squares(weight, left, right, *, rows, columns, mixed, mixed2):
+def weighted_squares(
+    weight: Array, left: Array, right: Array, *, rows: Array, columns: Array, mixed: Any, mixed2: Any
+) -> Array:
     """Σ_ij w_ij (l_id − r_jd)² for each dimension, (D,), without an (N, N2, D) array.
 
-    Parameters
-    ----------
-    weight : (N, N2)
-    left : (N, D)
-    right : (N2, D)
-    rows, columns : (N,) and (N2,), the sums of weight over its columns and its rows
-    mixed, mixed2 : (N, D), weight @ right, and (N2, D), weightᵀ @ left; None for one of them
+    `rows` (N,) and `columns` (N2,) are the sums of weight (N, N2) over its columns and its rows, `mixed` is weight @
+    right (N, D), and `mixed2` weightᵀ @ left (N2, D); one of these two may be None.
     """
     if _far(left) or _far(right):
         return np.array([np.vdot(weight, _squares(l, r)) for l, r in zip(left.T, right.T, strict=True)])
@@ -61,11 +62,11 @@ def weighted_squares(weight, left, right, *, rows, columns, mixed, mixed2):
     return rows @ left**2 + columns @ right**2 - 2 * cross
 
 
-def _far(points):
+def _far(points: Array) -> bool:
     return np.abs(points).max(initial=0.0) > FAR
 
 
-def _squares(l, r):
+def _squares(l: Array, r: Array) -> Array:
     """(l_i − r_j)² (N, N2) of one dimension."""
     difference = np.subtract.outer(l, r)
     np.clip(difference, -FARTHEST, FARTHEST, out=difference)

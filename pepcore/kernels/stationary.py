@@ -1,10 +1,13 @@
 """Stationary kernels, k(x, x') = variance * g(r²) with r² = Σ_d (x_d − x'_d)² / lengthscale_d²."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from pepcore.gaussian import Array
 from pepcore.kernels.base import Kernel, check_points, shared
 from pepcore.kernels.distances import squared_distances, weighted_squares
 from pepcore.kernels.sums import Sum
@@ -15,61 +18,60 @@ from pepcore.validation import as_real
 class _Stationary(Kernel):
     """variance * g(r²), as a function of t = _scale · r²; a subclass turns t, which it may write over, into values."""
 
-    variance: float = 1.0
-    lengthscales: float | np.ndarray = 1.0
+    _scale: ClassVar[float]
+    _value: ClassVar[Callable]
+    _value_and_slope: ClassVar[Callable]
 
-    def __post_init__(self):
+    variance: float = 1.0
+    lengthscales: float | Array = 1.0
+
+    def __post_init__(self) -> None:
         variance = as_real(self.variance, "variance")
         if variance.ndim or not (np.isfinite(variance) and variance > 0):
             raise ValueError(f"variance must be one positive finite number, got {self.variance!r}.")
         lengthscales = as_real(self.lengthscales, "lengthscales").copy()
         if lengthscales.ndim > 1 or not np.all(np.isfinite(lengthscales) & (lengthscales > 0)):
-            raise ValueError(
-                "lengthscales must be positive and finite: one number shared by all inputs, or one per input in a "
-                f"1-D array; got {self.lengthscales!r}."
-            )
+            raise ValueError("lengthscales must be positive and finite: one number shared by all inputs, or one per "
+                             f"input in a 1-D array; got {self.lengthscales!r}.")
         lengthscales.setflags(write=False)
         object.__setattr__(self, "variance", float(variance))
         object.__setattr__(self, "lengthscales", lengthscales if lengthscales.ndim else float(lengthscales))
 
     @property
-    def parameters(self):
+    def parameters(self) -> dict:
         """dict: "variance" (float), in units of y², and "lengthscales" (D,) or float, in units of the inputs."""
         return {"variance": self.variance, "lengthscales": self.lengthscales}
 
-    def _with(self, parameters):
+    def _with(self, parameters: dict) -> Kernel:
         return replace(self, **parameters)
 
-    def __call__(self, X, X2=None):
+    def __call__(self, X: ArrayLike, X2: ArrayLike | None = None) -> Array:
         return self._value(squared_distances(*self._scaled(*check_points(X, X2)), self._scale))
 
-    def diagonal(self, X):
+    def diagonal(self, X: Array) -> Array:
         return np.full(len(X), self.variance)
 
-    def value_and_vjp(self, X, X2=None):
+    def value_and_vjp(self, X: Array, X2: Array | None = None) -> tuple[Array, Any]:
         left, right = self._scaled(X, X2)
         K, slope, factor = self._value_and_slope(squared_distances(left, right, self._scale))
         return K, _StationaryVjp(self, left, right, K, slope, factor)
 
-    def diagonal_vjp(self, X, dk):
+    def diagonal_vjp(self, X: Array, dk: Array) -> dict:
         return {"variance": float(np.sum(dk)), "lengthscales": np.zeros_like(self.lengthscales)[()]}
 
-    def __add__(self, other):
+    def __add__(self, other: Kernel) -> Sum:
         return Sum((self,)) + other
 
-    def _scaled(self, X, X2):
+    def _scaled(self, X: Array, X2: Array | None) -> tuple[Array, Array]:
         """Both inputs in units of the lengthscales and shifted alike, which k cannot see but rounding can."""
         X2 = X if X2 is None else X2
         if X.ndim != 2 or X2.ndim != 2:
-            raise ValueError(
-                f"a kernel takes inputs of shape (N, D), one row per point; got shapes {X.shape} and {X2.shape}. "
-                "For points x on a line give x[:, None]."
-            )
+            raise ValueError(f"a kernel takes inputs of shape (N, D), one row per point; got shapes {X.shape} and "
+                             f"{X2.shape}. For points x on a line give x[:, None].")
         if X.shape[1] != X2.shape[1] or np.size(self.lengthscales) not in (1, X.shape[1]):
-            raise ValueError(
-                f"inputs have {X.shape[1]} and {X2.shape[1]} columns and the kernel {np.size(self.lengthscales)} "
-                "lengthscales; all three must agree (a single lengthscale is shared by all columns)."
-            )
+            raise ValueError(f"inputs have {X.shape[1]} and {X2.shape[1]} columns and the kernel "
+                             f"{np.size(self.lengthscales)} lengthscales; all three must agree (a single lengthscale "
+                             "is shared by all columns).")
         centre = X2.mean(axis=0)
         left = (X - centre) / self.lengthscales
         return left, left if X2 is X else (X2 - centre) / self.lengthscales
@@ -79,13 +81,13 @@ class _StationaryVjp(NamedTuple):
     """Derivatives through K(X, X2), of which all that they need is kept: dK/dr² = factor * slope."""
 
     kernel: _Stationary
-    left: np.ndarray  # (N, D), X in units of the lengthscales
-    right: np.ndarray  # (N2, D)
-    K: np.ndarray  # (N, N2)
-    slope: np.ndarray  # (N, N2), may be K
+    left: Array  # (N, D), X in units of the lengthscales
+    right: Array  # (N2, D)
+    K: Array  # (N, N2)
+    slope: Array  # (N, N2), may be K
     factor: float
 
-    def __call__(self, dK, first=True, second=False):
+    def __call__(self, dK: Array, first: bool = True, second: bool = False) -> tuple[dict, Array | None, Array | None]:
         kernel, left, right, K, slope, factor = self
         weight = dK * slope  # but for the factor, dF/dr²
         rows, columns = weight.sum(axis=1), weight.sum(axis=0)
@@ -112,17 +114,17 @@ class SquaredExponential(_Stationary):
     variance : float, in units of y²
     lengthscales : (D,) one per input, or a float shared by all
 
-    Source: rasmussen2006 eq. (5.1); :eq:`gp-se`.
+    Source: rasmussen2006 eq. (5.1); :eq:`gp-se`, :eq:`gp-vjp`.
     """
 
     _scale = -0.5
 
-    def _value(self, t):
+    def _value(self, t: Array) -> Array:
         np.exp(t, out=t)
         t *= self.variance
         return t
 
-    def _value_and_slope(self, t):
+    def _value_and_slope(self, t: Array) -> tuple[Array, Array, float]:
         K = self._value(t)
         return K, K, -0.5
 
@@ -135,23 +137,23 @@ class Matern52(_Stationary):
     variance : float, in units of y²
     lengthscales : (D,) one per input, or a float shared by all
 
-    Source: rasmussen2006 eq. (4.17); :eq:`gp-matern`.
+    Source: rasmussen2006 eq. (4.17); :eq:`gp-matern`, :eq:`gp-vjp`.
     """
 
     _scale = 5.0
 
-    def _value(self, t):
+    def _value(self, t: Array) -> Array:
         for rows in _few_rows(t):
             self._fill(t[rows], np.sqrt(t[rows]))
         return t
 
-    def _value_and_slope(self, t):
+    def _value_and_slope(self, t: Array) -> tuple[Array, Array, float]:
         s = np.sqrt(t)
         for rows in _few_rows(t):
             self._fill(t[rows], s[rows])
         return t, s, -5 / 6
 
-    def _fill(self, t, s):
+    def _fill(self, t: Array, s: Array) -> None:
         """Write K over t = s², and (1 + s) exp(−s) · variance over s."""
         decay = np.negative(s)
         np.exp(decay, out=decay)
@@ -163,7 +165,7 @@ class Matern52(_Stationary):
         s *= decay
 
 
-def _few_rows(t):
+def _few_rows(t: Array) -> list[slice]:
     """Slices over the rows of t (N, N2) that are small enough for temporary arrays to stay in the nearest cache."""
     step = max(1, 2**13 // max(t.shape[1], 1))
     return [slice(start, start + step) for start in range(0, len(t), step)]

@@ -14,11 +14,4 @@ m: that is all that Power EP needs, for every α in [0, 1]. A new likelihood der
 from pepcore.likelihoods.base import Likelihood
 from pepcore.likelihoods.scalar import Gaussian, Logit, Poisson, Probit, StudentT
 
-__all__ = [
-    "Gaussian",
-    "Likelihood",
-    "Logit",
-    "Poisson",
-    "Probit",
-    "StudentT",
-]
+__all__ = ["Gaussian", "Likelihood", "Logit", "Poisson", "Probit", "StudentT"]

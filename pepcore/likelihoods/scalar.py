@@ -1,11 +1,13 @@
 """Likelihoods of one latent function."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import betaln, gammaln, log_ndtr, ndtr, wrightomega
 
-from pepcore.gaussian import log1p_ratio
+from pepcore.gaussian import Array, log1p_ratio
 from pepcore.likelihoods.base import Likelihood
 from pepcore.likelihoods.normal import log_ndtr_derivatives
 from pepcore.validation import as_real, check_finite, check_positive
@@ -17,36 +19,35 @@ class Gaussian(Likelihood):
 
     Parameters
     ----------
-    noise : float
-        The noise's variance, > 0, in units of y².
+    noise : the noise's variance, > 0, in units of y²
     """
 
     noise: float = 0.1
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "noise", check_positive(self.noise, "noise"))
 
     @property
-    def parameters(self):
+    def parameters(self) -> dict:
         """dict with "noise" (float)."""
         return {"noise": self.noise}
 
-    def parameter_gradient(self, y, mean, variance, alpha):
+    def parameter_gradient(self, y: Array, mean: Array, variance: Array, alpha: float | Array) -> dict:
         """dict with "noise": ∂l_α/∂noise (N,) in closed form."""
         total = self.noise + alpha * variance
         return {"noise": 0.5 * (((y - mean) / total) ** 2 + ((1 - alpha) * variance / self.noise - 1) / total)}
 
-    def shrinkage(self, d2, matched, alpha, rest=0.0):
+    def shrinkage(self, d2: Any, matched: Any, alpha: float | Array, rest: Any = 0.0) -> Any:
         """As `Likelihood.shrinkage`, where d2 = −1/(noise + α · variance) makes its difference cancel if the noise is small."""
         return (self.noise + alpha * rest) / (self.noise + alpha * (matched + rest))
 
-    def derivatives(self, y, f):
+    def derivatives(self, y: Array, f: Array) -> tuple[Array, Array, Array]:
         """log N(y; f, noise) and its first two derivatives in f."""
         residual = y - f
         log_p = -0.5 * (np.log(2 * np.pi * self.noise) + residual**2 / self.noise)
         return log_p, residual / self.noise, np.full(np.shape(residual), -1 / self.noise)
 
-    def log_moment(self, y, mean, variance, alpha):
+    def log_moment(self, y: Array, mean: Array, variance: Array, alpha: float | Array) -> tuple[Array, Array, Array]:
         """l_α and its derivatives in closed form, see `Likelihood.log_moment`.
 
         p^α is a Gaussian of variance noise/α up to a factor, so everything is a function of d = noise + α v.
@@ -59,7 +60,7 @@ class Gaussian(Likelihood):
         l = -0.5 * (np.log(2 * np.pi * self.noise) + spread + residual**2 / total)
         return l, residual / total, -1 / total + 0 * residual
 
-    def predict(self, mean, variance):
+    def predict(self, mean: Array, variance: Array) -> tuple[Array, Array]:
         """Mean (S,) and variance (S,) of a new y where the latent f ~ N(mean, variance)."""
         return mean, variance + self.noise
 
@@ -68,12 +69,12 @@ class Gaussian(Likelihood):
 class Probit(Likelihood):
     """P(y|f) = Φ(y f) for labels y in {−1, +1}, Φ the standard normal distribution function."""
 
-    def derivatives(self, y, f):
+    def derivatives(self, y: Array, f: Array) -> tuple[Array, Array, Array]:
         """log Φ(y f) and its first two derivatives in f, accurate in both tails."""
         log_p, hazard, bend = log_ndtr_derivatives(np.asarray(y * f, dtype=float))
         return log_p, y * hazard, -bend
 
-    def log_moment(self, y, mean, variance, alpha):
+    def log_moment(self, y: Any, mean: Array, variance: Array, alpha: float | Array) -> tuple[Array, Array, Array]:
         """l_α and its derivatives, see `Likelihood.log_moment`: in closed form at α = 1, by quadrature elsewhere.
 
         Source: rasmussen2006 eq. (3.82); :eq:`ep-probit-moments`, :eq:`pep-log-moment`.
@@ -87,24 +88,24 @@ class Probit(Likelihood):
         return tuple(moments)
 
     @staticmethod
-    def _closed_form(y, mean, variance):
+    def _closed_form(y: Array, mean: Array, variance: Array) -> tuple[Array, Array, Array]:
         """l_1 and its derivatives: log Φ of y·mean/√(1 + variance)."""
         spread = np.sqrt(1 + variance)
         l, hazard, bend = log_ndtr_derivatives(y * mean / spread)
         return l, y * hazard / spread, -bend / spread**2
 
-    def predict(self, mean, variance):
+    def predict(self, mean: Array, variance: Array) -> Array:
         """P(y = +1) (S,) where the latent f ~ N(mean, variance): Φ(mean/√(1 + variance)).
 
         Source: rasmussen2006 eq. (3.77); :eq:`ep-predict`.
         """
         return ndtr(mean / np.sqrt(1 + variance))
 
-    def log_predictive(self, y, mean, variance):
+    def log_predictive(self, y: Array, mean: Array, variance: Array) -> Array:
         """log P(y) (S,) of labels y (S,) in {−1, +1} where the latent f ~ N(mean, variance)."""
         return log_ndtr(y * mean / np.sqrt(1 + variance))
 
-    def validate(self, y):
+    def validate(self, y: ArrayLike) -> Array:
         """y as floats, each exactly −1 or +1, or ValueError."""
         return _check_labels(y)
 
@@ -113,18 +114,18 @@ class Probit(Likelihood):
 class Logit(Likelihood):
     """P(y|f) = 1/(1 + exp(−y f)) for labels y in {−1, +1}."""
 
-    def derivatives(self, y, f):
+    def derivatives(self, y: Array, f: Array) -> tuple[Array, Array, Array]:
         """log P(y|f) and its first two derivatives in f, accurate in both tails."""
         z = np.asarray(y * f, dtype=float)
         decay = np.exp(-np.abs(z))
         wrong = np.where(z < 0, 1.0, decay) / (1 + decay)  # P(−y|f)
         return np.minimum(z, 0.0) - np.log1p(decay), y * wrong, -decay / (1 + decay) ** 2
 
-    def predict(self, mean, variance):
+    def predict(self, mean: Array, variance: Array) -> Array:
         """P(y = +1) (S,) where the latent f ~ N(mean, variance)."""
         return np.exp(self.log_predictive(np.ones_like(mean), mean, variance))
 
-    def validate(self, y):
+    def validate(self, y: ArrayLike) -> Array:
         """y as floats, each exactly −1 or +1, or ValueError."""
         return _check_labels(y)
 
@@ -133,11 +134,11 @@ class Logit(Likelihood):
 class Poisson(Likelihood):
     """Counts y with rate exp(f): P(y|f) = exp(y f − exp(f))/y!."""
 
-    def derivatives(self, y, f):
+    def derivatives(self, y: Array, f: Array) -> tuple[Array, Array, Array]:
         """log P(y|f) and its first two derivatives in f."""
         return self._expected(y, f, 0.0)
 
-    def quadrature_hints(self, y, mean, variance, alpha):
+    def quadrature_hints(self, y: Array, mean: Array, variance: Array, alpha: float | Array) -> dict:
         """The bend is the wall exp(−α exp(f)): one above the tilted mode or, if α is small, above log(y + 1/α).
 
         The mode solves α(y − exp(f)) = (f − mean)/variance: Wright's ω is the inverse of ω + log ω.
@@ -147,7 +148,7 @@ class Poisson(Likelihood):
         mode = straight - wrightomega(np.log(alpha * variance) + straight)
         return {"centre": np.maximum(mode, np.log(y + 1 / alpha)) + 1, "scale": 1.0, "growth": 1.0}
 
-    def log_moment(self, y, mean, variance, alpha):
+    def log_moment(self, y: Array, mean: Array, variance: Array, alpha: float | Array) -> tuple[Array, Array, Array]:
         """l_α and its derivatives, see `Likelihood.log_moment`: in closed form at α = 0, by quadrature elsewhere.
 
         Source: :eq:`pep-log-moment`.
@@ -160,11 +161,11 @@ class Poisson(Likelihood):
         return tuple(moments)
 
     @staticmethod
-    def _expected(y, mean, variance):
+    def _expected(y: Array, mean: Array, variance: float | Array) -> tuple[Array, Array, Array]:
         """E[log P(y|f)] under f ~ N(mean, variance), by E[exp(f)] = exp(mean + variance/2), and its derivatives in the mean.
 
-        Of a large count y·mean, the rate and log y! are larger by far than what is left of them, so this is written about
-        the peak at f = log y. The rate is held below exp(300) so that squares do not overflow.
+        Of a large count y·mean, the rate and log y! are larger by far than what is left of them, so this is written
+        about the peak at f = log y. The rate is held below exp(300) so that squares do not overflow.
         """
         top = np.log(np.maximum(y, 1.0))
         away, exponent = mean - top, np.minimum(mean + 0.5 * variance, 300.0)
@@ -173,20 +174,18 @@ class Poisson(Likelihood):
         l = np.where(counted, y * (away - growth), -rate) + (y * top - y - gammaln(y + 1))
         return l, np.where(counted, -y * growth, -rate), -rate
 
-    def predict(self, mean, variance):
+    def predict(self, mean: Array, variance: Array) -> tuple[Array, Array]:
         """Mean (S,) and variance (S,) of a new count where the latent f ~ N(mean, variance)."""
         rate = np.exp(mean + 0.5 * variance)
         return rate, rate + rate**2 * np.expm1(variance)
 
-    def validate(self, y):
+    def validate(self, y: ArrayLike) -> Array:
         """y as floats, each a whole number from 0 upwards, or ValueError."""
         y = check_finite(as_real(y, "y"), "y")
         wrong = (y < 0) | (y != np.floor(y))
         if wrong.any():
-            raise ValueError(
-                f"y holds {y[wrong][0]:g}, expected counts 0, 1, 2, ... for a Poisson likelihood; "
-                "give the counts themselves, not rates, logarithms or standardised values"
-            )
+            raise ValueError(f"y holds {y[wrong][0]:g}, expected counts 0, 1, 2, ... for a Poisson likelihood; give "
+                             "the counts themselves, not rates, logarithms or standardised values")
         return y
 
 
@@ -196,25 +195,23 @@ class StudentT(Likelihood):
 
     Parameters
     ----------
-    degrees : float
-        Degrees of freedom ν, > 0; the variance of the noise is finite for ν > 2. It is not learnt.
-    scale : float
-        In units of y, > 0.
+    degrees : degrees of freedom ν, > 0; the variance of the noise is finite for ν > 2. It is not learnt.
+    scale : in units of y, > 0
     """
 
     degrees: float = 4.0
     scale: float = 1.0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "degrees", check_positive(self.degrees, "degrees"))
         object.__setattr__(self, "scale", check_positive(self.scale, "scale"))
 
     @property
-    def parameters(self):
+    def parameters(self) -> dict:
         """dict with "scale" (float)."""
         return {"scale": self.scale}
 
-    def derivatives(self, y, f):
+    def derivatives(self, y: Array, f: Array) -> tuple[Array, Array, Array]:
         """log p(y|f) and its first two derivatives in f."""
         nu, residual = self.degrees, y - f
         width2 = nu * self.scale**2
@@ -223,22 +220,22 @@ class StudentT(Likelihood):
         log_p = constant - 0.5 * (nu + 1) * np.log1p(residual**2 / width2)
         return log_p, (nu + 1) * residual / spread, (nu + 1) * (residual**2 - width2) / spread**2
 
-    def parameter_derivatives(self, y, f):
+    def parameter_derivatives(self, y: Array, f: Array) -> dict:
         """dict with "scale": ∂ log p/∂scale."""
         square = (y - f) ** 2
         return {"scale": ((self.degrees + 1) * square / (self.degrees * self.scale**2 + square) - 1) / self.scale}
 
-    def quadrature_hints(self, y, mean, variance, alpha):
+    def quadrature_hints(self, y: Array, mean: Array, variance: Array, alpha: float | Array) -> dict:
         """log p has its peak at f = y and its nearest singularities at y ± i scale √ν."""
         return {"centre": y, "scale": self.scale * min(1.0, np.sqrt(self.degrees)), "log_concave": False}
 
-    def predict(self, mean, variance):
+    def predict(self, mean: Array, variance: Array) -> tuple[Array, Array]:
         """Mean (S,) and variance (S,) of a new y where the latent f ~ N(mean, variance); infinite for degrees <= 2."""
         noise = self.scale**2 * self.degrees / (self.degrees - 2) if self.degrees > 2 else np.inf
         return mean, variance + noise
 
 
-def _check_labels(y):
+def _check_labels(y: ArrayLike) -> Array:
     """y as floats, each exactly −1 or +1, or ValueError."""
     y = check_finite(as_real(y, "y"), "y")
     if not np.all(np.abs(y) == 1):

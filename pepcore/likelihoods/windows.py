@@ -1,13 +1,20 @@
 """Where the mass of a tilted distribution N(f; mean, variance) p(y|f)^α lies: the windows that quadrature integrates over."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
+
+from pepcore.gaussian import Array
 
 WINDOW = 8.3  # half width in standard deviations: outside, the integrand is below exp(-34) = 1e-15 of its peak
 NEAR = 3.0  # if the likelihood moves the mode by fewer standard deviations, the Gaussian's window needs no search
 WEAK = 1.0  # in log p^α: it tilts the Gaussian only a little, and log E[p^α] loses no digits if 1 is split off
 
 
-def concave_window(growth, derivatives, y, mean, variance, alpha):
+def concave_window(
+    growth: float, derivatives: Callable, y: Array, mean: Array, variance: Array, alpha: Array
+) -> tuple[Array, Array, Array, np.ndarray]:
     """Where the tilted mass lies, from `below` to `above` (N,), its width sd, and which likelihoods tilt weakly.
 
     For a log-concave likelihood the mode of the tilted density lies between mean and mean + variance α g(mean), and its
@@ -30,11 +37,13 @@ def concave_window(growth, derivatives, y, mean, variance, alpha):
     return below, above, sd, near & (np.abs(tilt) < WEAK)
 
 
-def wide_window(centre, derivatives, y, mean, variance, alpha):
+def wide_window(
+    centre: Array, derivatives: Callable, y: Array, mean: Array, variance: Array, alpha: Array
+) -> tuple[Array, Array, Array, np.ndarray]:
     """As `concave_window`, for a likelihood of any shape that is largest at `centre`: around the Gaussian's mean.
 
-    At the mean p is exp(−ρ) of its largest value. So where the Gaussian has fallen by exp(−WINDOW²/2 − αρ), what p^α can
-    lift is still negligible.
+    At the mean p is exp(−ρ) of its largest value. So where the Gaussian has fallen by exp(−WINDOW²/2 − αρ), what p^α
+    can lift is still negligible.
     """
     sd = np.sqrt(variance)
     deficit = alpha * (derivatives(y, centre)[0] - derivatives(y, mean)[0])
@@ -42,7 +51,7 @@ def wide_window(centre, derivatives, y, mean, variance, alpha):
     return mean - half, mean + half, sd, deficit < WEAK
 
 
-def _mode(derivatives, y, mean, variance, alpha, g):
+def _mode(derivatives: Callable, y: Array, mean: Array, variance: Array, alpha: Array, g: Array) -> Array:
     """Mode (R,) of N(f; mean, variance) p(y|f)^α by Newton's method, with bisection wherever that is slow."""
     mode, end = mean.copy(), mean + variance * alpha * g
     low, high = np.minimum(mean, end), np.maximum(mean, end)
@@ -65,12 +74,14 @@ def _mode(derivatives, y, mean, variance, alpha, g):
     return mode
 
 
-def _edges(derivatives, y, mean, variance, alpha, mode):
+def _edges(
+    derivatives: Callable, y: Array, mean: Array, variance: Array, alpha: Array, mode: Array
+) -> tuple[Array, Array]:
     """Where below and above the mode, (R,) each, the tilted density is below exp(−WINDOW²/2) of its largest value."""
     R = len(mode)
     y, mean, precision, alpha, mode = (np.tile(part, 2) for part in (y, mean, 1 / variance, alpha, mode))
 
-    def log_tilted(rows, offset):
+    def log_tilted(rows: Any, offset: float | Array) -> tuple[Array, Array]:
         """Logarithm of the tilted density, not normalised, and its slope."""
         f = mode[rows] + offset
         log_p, g, _ = derivatives(y[rows], f)

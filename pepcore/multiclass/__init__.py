@@ -17,10 +17,4 @@ from pepcore.multiclass.learning import fit
 from pepcore.multiclass.likelihood import RobustMax
 from pepcore.multiclass.minibatch import fit_minibatch
 
-__all__ = [
-    "MulticlassFit",
-    "RobustMax",
-    "fit",
-    "fit_minibatch",
-    "infer",
-]
+__all__ = ["MulticlassFit", "RobustMax", "fit", "fit_minibatch", "infer"]

@@ -1,15 +1,15 @@
-"""The variational bound of many classes as a function of posterior and hyper-parameters together.
+"""The variational bound of many classes as a function of the posterior and the hyper-parameters.
 
 The robust-max factors are not log-concave, so that natural-gradient sweeps may take long; here the means m_c and lower
 triangular R_c with V_c = R_c R_cᵀ are free, and an optimiser moves them along with everything else, as the paper does.
 """
 
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from pepcore.gaussian import safe_cholesky
+from pepcore.gaussian import Array, safe_cholesky
 from pepcore.multiclass.factors import Joint
 from pepcore.multiclass.inference import MulticlassFit
 from pepcore.multiclass.likelihood import RobustMax
@@ -25,18 +25,18 @@ class Evaluation(NamedTuple):
 
 
 class Bound:
-    """Σ E_q[log p] − Σ_c KL(q_c ‖ N(0, I)) and its gradient; source: villacampa2017 eq. (15)."""
+    """Σ E_q[log p] − Σ_c KL(q_c ‖ N(0, I)) and its gradient; source: villacampa2017 eq. (15); :eq:`mc-robust-bound`."""
 
-    def __init__(self, X, y, C, epsilon, jitter):
+    def __init__(self, X: Array, y: Array, C: int, epsilon: float, jitter: float) -> None:
         self.X, self.C, self.epsilon, self.jitter = X, C, epsilon, jitter
         self.factors = Joint(y, C, epsilon)
 
-    def start(self, values):
+    def start(self, values: dict) -> dict:
         """`values` with q at the prior."""
         sizes = [len(values["Z"][c % len(values["Z"])]) for c in range(self.C)]
         return values | {"q": tuple((np.zeros(M), np.eye(M)) for M in sizes)}
 
-    def __call__(self, values):
+    def __call__(self, values: dict) -> Evaluation:
         """The bound in nats, and a dict with its gradient in "kernels", "Z", "noise" and "q"."""
         maps = ClassMaps.build(values["kernels"], values["Z"], self.C, self.X, self.jitter)
         white = [R.T @ maps.of(c).A for c, (_, R) in enumerate(values["q"])]
@@ -50,14 +50,14 @@ class Bound:
             A = maps.of(c).A
             dq.append((A @ found.d1[c] - m, np.tril((A * found.d2[c]) @ white[c].T - R) + np.diag(1 / diagonal)))
 
-        def derivatives(c, rows, A, h):
+        def derivatives(c: int, rows: Any, A: Array, h: Array) -> tuple[Array, Array]:
             m, R = values["q"][c]
             dA = np.outer(m, found.d1[c, rows]) + R @ white[c][:, rows] * found.d2[c, rows]
             return np.asfortranarray(dA), 0.5 * found.d2[c, rows]
 
         return Evaluation(float(bound), maps.pull_back(derivatives) | {"noise": found.dnoise.sum(axis=1), "q": dq})
 
-    def finish(self, values):
+    def finish(self, values: dict) -> MulticlassFit:
         """MulticlassFit of the posterior as it stands; without sites, and not polished further."""
         bound, gradient = self(values)
         maps = ClassMaps.build(values["kernels"], values["Z"], self.C, self.X, self.jitter)
@@ -67,6 +67,6 @@ class Bound:
             posteriors.append(Posterior(maps.of(c).basis, m, safe_cholesky(half.T @ half, name="precision of q")[0]))
         gradient = {key: value for key, value in gradient.items() if key != "q"}
         likelihood = RobustMax(self.C, self.epsilon, values["noise"])
-        found = bound, Posteriors(tuple(posteriors)), likelihood, 0.0, None, partial(dict, gradient)
-        ending = {"converged": False, "message": "posterior and parameters learnt together", "sweeps": 0}
+        found: tuple = bound, Posteriors(tuple(posteriors)), likelihood, 0.0, None, partial(dict, gradient)
+        ending: dict[str, Any] = {"converged": False, "message": "posterior and parameters learnt together", "sweeps": 0}
         return MulticlassFit(*found, **ending, approximation="vi")

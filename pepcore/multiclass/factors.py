@@ -1,4 +1,4 @@
-"""The factors of multi-class classification, seen from the one update: what each says of the C latent functions.
+"""The factors of multi-class classification: what each datum says about the C latent functions.
 
 `Pairwise` has for every datum one factor for each rival k of its class y, Φ((f_y − f_k)/√(noise_y + noise_k)); each
 makes a site in class y and one in class k. `Joint` has one factor for each datum, that f_y is the largest of all, and
@@ -17,44 +17,41 @@ from pepcore.multiclass.quadrature import log_largest, rivals_of
 class Tilted(NamedTuple):
     """l_α of every factor and its derivatives, in the layout of the sites."""
 
-    l: np.ndarray  # (C − 1, N) or (N,)
-    d1: np.ndarray  # in the cavity means
-    d2: np.ndarray
-    dnoise: np.ndarray  # in the noise of each class
+    l: Array  # (C − 1, N) or (N,)
+    d1: Array  # in the cavity means
+    d2: Array
+    dnoise: Array  # in the noise of each class
 
 
 class Pairwise:
     """Φ of the difference to one rival: (C − 1) N factors with two sites each; the layout of sites is (2, C − 1, N).
 
-    Parameters
-    ----------
-    y : (N,) int, labels in 0 ... C − 1
-    C : int
+    y (N,) are labels in 0 ... C − 1.
 
     Source: villacampa2017 eqs (6) to (8), with the sum over k ≠ y_i; :eq:`mc-pieces`.
     """
 
-    def __init__(self, y, C):
+    def __init__(self, y: np.ndarray, C: int) -> None:
         self.y, self.C, self.rivals = y, C, rivals_of(y, C)
-        self.shape = (2, C - 1, len(y))
+        self.shape: tuple = (2, C - 1, len(y))
 
-    def gather(self, values):
+    def gather(self, values: Array) -> Array:
         """(C, N) -> (2, C − 1, N): for each factor the values of its datum's own class and of the rival."""
         own = np.take_along_axis(values, self.y[None], axis=0)
         return np.stack([np.broadcast_to(own, self.rivals.shape), np.take_along_axis(values, self.rivals, axis=0)])
 
-    def scatter(self, values):
+    def scatter(self, values: Array) -> Array:
         """(2, C − 1, N) -> (C, N): for each class and datum the sum over sites; the transpose of `gather`."""
         total = np.empty((self.C, len(self.y)))
         np.put_along_axis(total, self.y[None], values[0].sum(axis=0)[None], axis=0)
         np.put_along_axis(total, self.rivals, values[1], axis=0)
         return total
 
-    def counts(self):
+    def counts(self) -> Array:
         """How many factors touch each class, (C,)."""
         return self.scatter(np.ones(self.shape)).sum(axis=1)
 
-    def tilted(self, mean, variance, noise, alpha):
+    def tilted(self, mean: Array, variance: Array, noise: Array, alpha: float) -> Tilted:
         """Moments of Φ(·)^alpha for f ~ N(mean, variance), both (2, C − 1, N); noise (C,) > 0.
 
         The difference d = f_y − f_k is all that a factor sees, so this is the probit likelihood in d over its noise's
@@ -76,33 +73,28 @@ class Pairwise:
 class Joint:
     """The robust-max factor, 1 − ε if f_y is the largest and ε/(C − 1) if not: N factors with C sites each, in the layout (C, N).
 
-    The noise is part of each f here, so that the factor takes two values only, and so does its power. With ε = 0 and
-    α = 1 this is EP on the exact factors, with ε > 0 and α = 0 variational inference.
-
-    Parameters
-    ----------
-    y : (N,) int, labels in 0 ... C − 1
-    C : int
-    epsilon : float, in [0, 1), the probability of a wrong label
+    The noise is part of each f here, so that the factor takes two values only, and so does its power. With ε = 0 and α
+    = 1 this is EP on the exact factors, with ε > 0 and α = 0 variational inference. y (N,) are labels in 0 ... C − 1,
+    and epsilon in [0, 1) is the probability of a wrong label.
 
     Source: villacampa2017 eqs (1), (3) and (13), whose ε is ours times C/(C − 1); :eq:`mc-robust`, :eq:`mc-two-values`.
     """
 
-    def __init__(self, y, C, epsilon):
+    def __init__(self, y: np.ndarray, C: int, epsilon: float) -> None:
         self.y, self.C, self.epsilon = y, C, epsilon
-        self.shape = (C, len(y))
+        self.shape: tuple = (C, len(y))
 
-    def gather(self, values):
+    def gather(self, values: Array) -> Array:
         return values
 
-    def scatter(self, values):
+    def scatter(self, values: Array) -> Array:
         return values
 
-    def tilted(self, mean, variance, noise, alpha):
+    def tilted(self, mean: Array, variance: Array, noise: Array, alpha: float) -> Tilted:
         """Moments of the factor's power alpha for f ~ N(mean, variance), both (C, N); noise (C,) > 0.
 
-        With the factor's two values b < a: l = log b + log(1 + α P R)/α, R = ((a/b)^α − 1)/α, and P the probability that
-        f_y is the largest.
+        With the factor's two values b < a: l = log b + log(1 + α P R)/α, R = ((a/b)^α − 1)/α, and P the probability
+        that f_y is the largest.
         """
         log_p, slope, bend = log_largest(self.y, mean, variance + noise[:, None])
         if self.epsilon == 0:

@@ -1,13 +1,18 @@
 """Multi-class inference at fixed hyper-parameters."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from pepcore.gaussian import Array
+from pepcore.kernels.base import Kernel
 from pepcore.multiclass import sites_each, sites_tied
 from pepcore.multiclass.checks import check_epsilon, check_labels, check_model, check_power, check_tied_sites
-from pepcore.multiclass.factors import factors_of
+from pepcore.multiclass.factors import Joint, Pairwise, factors_of
 from pepcore.multiclass.likelihood import RobustMax
 from pepcore.multiclass.maps import ClassMaps
 from pepcore.multiclass.sites_tied import TiedSites
@@ -26,28 +31,26 @@ class MulticlassFit(Fit):
     Attributes
     ----------
     likelihood : RobustMax, with the noise (C,) and epsilon
-    approximation : str, "ep", "sep", "gfitc" or "vi"
     sites : Sites, (2, C − 1, N) for "ep" and (C, N) for "gfitc" and "vi"; TiedSites for "sep"
-    gradient : dict
-        "kernels" and "Z" as these were given (one dict or array if shared, else a list of C), "noise" (C,). Exact at
-        convergence for all but "sep", see `pepcore.multiclass.sites_tied.gradient_of`.
+    gradient : "kernels" and "Z" as these were given (one dict or array if shared, else a list of C), "noise"
+        (C,). Exact at convergence for all but "sep", see `pepcore.multiclass.sites_tied.gradient_of`.
     """
 
-    approximation: str
+    approximation: str  #: "ep", "sep", "gfitc" or "vi"
 
     @property
-    def noise(self):
+    def noise(self) -> Array:
         return self.likelihood.noise
 
     @property
-    def epsilon(self):
+    def epsilon(self) -> float:
         return self.likelihood.epsilon
 
     @property
-    def jitter(self):
+    def jitter(self) -> float:
         return max(part.basis.jitter for part in self.posterior.parts)
 
-    def _left_out(self, X, y):
+    def _left_out(self, X: Array, y: Any) -> LeftOut:
         """All sites of a datum are taken out of every class, those of its factors with each rival together; :eq:`loo-classes`."""
         factors = factors_of(self.approximation, y, len(self.posterior), self.epsilon)
         tau, nu = factors.scatter(self.sites.tau), factors.scatter(self.sites.nu)
@@ -58,25 +61,12 @@ class MulticlassFit(Fit):
 
 @one_blas_thread
 def infer(
-    kernels,
-    Z,
-    X,
-    y,
-    *,
-    approximation="ep",
-    alpha=None,
-    noise=0.1,
-    epsilon=None,
-    classes=None,
-    sites=None,
-    groups=None,
-    step=1.0,
-    tolerance=1e-8,
-    max_sweeps=200,
-    jitter=1e-6,
-    stream=False,
-    callback=None,
-):
+    kernels: Kernel | Sequence[Kernel], Z: ArrayLike, X: ArrayLike, y: ArrayLike, *,
+    approximation: str = "ep", alpha: float | None = None, noise: ArrayLike = 0.1, epsilon: float | None = None,
+    classes: int | None = None, sites: Sites | TiedSites | None = None, groups: ArrayLike | None = None,
+    step: float = 1.0, tolerance: float = 1e-8, max_sweeps: int = 200, jitter: float = 1e-6, stream: bool = False,
+    callback: Callable | None = None,
+) -> MulticlassFit:
     """Posterior over the latent functions of all classes, at fixed hyper-parameters.
 
     Parameters
@@ -86,33 +76,28 @@ def infer(
     X : (N, D)
     y : (N,) labels 0 ... C − 1
     approximation : "ep", "sep", "gfitc" or "vi", see the table of `pepcore.multiclass`
-    alpha : float, in [0, 1]
-        The power: 1 is EP, 0 variational inference on the same factors; None for 1, or 0 for "vi".
+    alpha : float, in [0, 1]; the power: 1 is EP, 0 variational inference on the same factors; None for 1, or 0 for "vi"
     noise : float or (C,), variance of the noise on each latent function, > 0
     epsilon : float in [0, 1)
         For "gfitc" and "vi": the probability of a wrong label; None for 0 and for that of villacampa2017, 0.001 (C − 1)/C.
     classes : int, C; None for the number of kernels or arrays Z, or else the largest label + 1
     sites : Sites or TiedSites to start from, as a fit of the same approximation holds them; None starts from the prior
-    groups : (N,) or (C − 1, N) int
-        For "sep": which data, or which factors, share their sites, 0 ... G − 1; None ties them all. It takes G times as
-        long, and is there to show what tying does.
+    groups : (N,) or (C − 1, N) int; for "sep": which data, or which factors, share their sites, 0 ... G − 1; None ties
+        them all. It takes G times as long, and is there to show what tying does.
     step : float, longest damped step, in (0, 1]
     tolerance, max_sweeps, jitter, stream, callback : as in `pepcore.power_ep.infer`
 
-    Returns
-    -------
-    MulticlassFit; if it is not converged, `converged` is False and a RuntimeWarning says so
+    Returns a MulticlassFit; if it is not converged, `converged` is False and a RuntimeWarning says so.
 
     Raises
     ------
-    ValueError
-        For wrong shapes, NaN, labels that are not 0 ... C − 1, a power outside [0, 1], a noise that is not positive, an
-        unknown approximation, options that it does not have, or alpha = 0 for factors that can be 0, options of the sweeps
-        that `pepcore.sweeps` refuses, a jitter outside [0, 1e-2], or sites of another kind or shape.
-    ImproperCavityError
-        If the sites given to start from leave no proper cavity.
+    ValueError for wrong shapes, NaN, labels that are not 0 ... C − 1, a power outside [0, 1], a noise that is not
+        positive, an unknown approximation, options that it does not have, or alpha = 0 for factors that can be 0,
+        options of the sweeps that `pepcore.sweeps` refuses, a jitter outside [0, 1e-2], or sites of another kind or
+        shape.
+    ImproperCavityError if the sites given to start from leave no proper cavity
 
-    Source: villacampa2017 sections 2.2, 2.3 and 3.
+    Source: villacampa2017 sections 2.2, 2.3 and 3; :eq:`mc-model`, :eq:`mc-posterior`, :eq:`mc-gradient`.
     """
     X, y = check_inputs(X, "X", copy=True), check_targets(y, len(X))
     kernels, Z, noise, C = check_model(kernels, Z, noise, classes, y, X.shape[1])
@@ -125,15 +110,15 @@ def infer(
     factors = factors_of(approximation, y, C, epsilon)
     if approximation == "sep":
         masks = group_masks(groups, factors)
-        evaluate = partial(sites_tied.evaluate, maps, factors, noise, alpha, masks)
-        start = TiedSites.flat(maps, len(masks))
+        evaluate: Callable = partial(sites_tied.evaluate, maps, factors, noise, alpha, masks)
+        start: Any = TiedSites.flat(maps, len(masks))
         start = start if sites is None else check_tied_sites(sites, start, approximation)
     else:
         evaluate = partial(sites_each.evaluate, maps, factors, noise, alpha)
         start = Sites(np.zeros(factors.shape), np.zeros(factors.shape))
         start = start if sites is None else check_sites(sites, factors.shape, f"sites for {approximation!r}")
     mixing = Mixing()
-    options = {"step": step, "tolerance": tolerance, "max_sweeps": max_sweeps, "callback": callback}
+    options: dict[str, Any] = {"step": step, "tolerance": tolerance, "max_sweeps": max_sweeps, "callback": callback}
     state, ending = run_sweeps(evaluate, mixing, start, **options, next_step=mixing.next_step)
     posterior = Posteriors(tuple(Posterior(maps.of(c).basis, *state.posteriors[c][:2]) for c in range(C)))
     if approximation == "sep":
@@ -144,15 +129,13 @@ def infer(
     return MulticlassFit(*found, **ending, approximation=approximation)
 
 
-def group_masks(groups, factors):
+def group_masks(groups: ArrayLike | None, factors: Pairwise | Joint) -> list:
     """For each group an array that is 1 for its factors' sites and 0 elsewhere; [1.0] if there is one group for all."""
     if groups is None:
         return [1.0]
     refuse_mask(groups, "groups")
     groups, (_, K, N) = np.asarray(groups), factors.shape
     if groups.dtype.kind not in "iu" or groups.shape not in ((N,), (K, N)) or groups.min() < 0:
-        raise ValueError(
-            f"groups must hold whole numbers from 0 upwards in shape {(N,)}, one for each datum, or {(K, N)}, one for each "
-            f"factor; got {groups.dtype} in shape {groups.shape}"
-        )
+        raise ValueError(f"groups must hold whole numbers from 0 upwards in shape {(N,)}, one for each datum, or "
+                         f"{(K, N)}, one for each factor; got {groups.dtype} in shape {groups.shape}")
     return [np.broadcast_to(groups == g, factors.shape).astype(float) for g in np.unique(groups)]

@@ -1,10 +1,15 @@
-"""Learning the hyper-parameters of all classes: L-BFGS, Adam or an adaptive step, after convergence or along with it."""
+"""Learning the hyper-parameters of all classes: L-BFGS, Adam or adaptive steps, with converged or with moving sites."""
 
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from pepcore.gaussian import Array
 from pepcore.kernels import SquaredExponential
+from pepcore.kernels.base import Kernel
 from pepcore.multiclass import sites_each, sites_tied
 from pepcore.multiclass.bound import Bound, Evaluation
 from pepcore.multiclass.checks import check_epsilon, check_labels, check_model, check_power
@@ -36,30 +41,13 @@ LEARNABLE = ("kernels", "Z", "noise")
 
 @one_blas_thread
 def fit(
-    kernels,
-    X,
-    y,
-    *,
-    approximation="ep",
-    M=50,
-    alpha=None,
-    noise=0.1,
-    epsilon=None,
-    classes=None,
-    Z="kmeans",
-    shared=False,
-    optimise=("kernels", "Z", "noise"),
-    update="inner",
-    optimiser="adaptive",
-    iterations=250,
-    rate=0.05,
-    step=0.5,
-    max_sweeps=100,
-    tolerance=1e-4,
-    jitter=1e-6,
-    seed=0,
-    callback=None,
-):
+    kernels: Kernel | Sequence[Kernel] | None, X: ArrayLike, y: ArrayLike, *,
+    approximation: str = "ep", M: int = 50, alpha: float | None = None, noise: ArrayLike = 0.1,
+    epsilon: float | None = None, classes: int | None = None, Z: str | ArrayLike = "kmeans", shared: bool = False,
+    optimise: Iterable[str] = ("kernels", "Z", "noise"), update: str = "inner", optimiser: str = "adaptive",
+    iterations: int = 250, rate: float = 0.05, step: float = 0.5, max_sweeps: int = 100, tolerance: float = 1e-4,
+    jitter: float = 1e-6, seed: int | np.random.Generator = 0, callback: Callable | None = None,
+) -> Model:
     """Maximise the log evidence over kernels, pseudo-inputs and noises of all classes.
 
     Parameters
@@ -84,20 +72,12 @@ def fit(
     step : float, damped step of the sites in an inner update, in (0, 1]
     max_sweeps, tolerance : of an outer update, and of the last inference
     seed : int, for the choice of Z
-    callback : callable (record) or None
-        Called with the dict that enters the history, after each iteration, or with "lbfgs" after each evaluation that gave
-        a number. `record.parameters` is a dict "kernels", "Z", "noise" (of "joint" also "q", with mean (M,) and root (M, M)
-        of the covariance of each class's q(v)), and `record.result()` makes the MulticlassFit there.
+    callback : called with the dict that enters the history, after each iteration, or with "lbfgs" after each evaluation
+        that gave a number. `record.parameters` is a dict "kernels", "Z", "noise" (of "joint" also "q", with mean (M,)
+        and root (M, M) of the covariance of each class's q(v)), and `record.result()` makes the MulticlassFit there.
 
-    Returns
-    -------
-    Model
-
-    Raises
-    ------
-    ValueError
-        As `multiclass.infer`, and for unknown words, or an optimiser and an update that do not go together.
-
+    Raises ValueError as `multiclass.infer`, and for unknown words, or an optimiser and an update that do not go
+    together.
     Source: villacampa2017 section 2.3 and appendix G.
     """
     X, y = check_inputs(X, "X"), check_targets(y, len(X))
@@ -113,17 +93,14 @@ def fit(
     iterations, rate = check_count(iterations, "iterations"), check_positive(rate, "rate")
     max_sweeps, tolerance = check_count(max_sweeps, "max_sweeps", least=0), check_positive(tolerance, "tolerance")
     coordinates = Coordinates(optimise, spread_of(X))
-    options = {
-        "alpha": alpha,
-        "approximation": approximation,
+    options: dict[str, Any] = {
+        "alpha": alpha, "approximation": approximation, "classes": C, "jitter": jitter,
         "epsilon": epsilon if approximation in ("gfitc", "vi") else None,
-        "classes": C,
-        "jitter": jitter,
-        "max_sweeps": max_sweeps,
-        "tolerance": tolerance,
+        "max_sweeps": max_sweeps, "tolerance": tolerance,
     }
     if update == "joint":
-        coordinates, objective = Coordinates((*optimise, "q"), spread_of(X)), Bound(X, y, C, epsilon, jitter)
+        coordinates = Coordinates((*optimise, "q"), spread_of(X))
+        objective: Any = Bound(X, y, C, epsilon, jitter)
         values = objective.start(values)
     elif update == "outer":
         objective = _Outer(X, y, options, keep_unconverged=optimiser != "lbfgs")
@@ -150,19 +127,19 @@ def model_of(values: dict, fit: MulticlassFit, history: list, converged: bool, m
 class _Climb(Learner):
     """Steps of Adam, or adaptive ones, on an objective."""
 
-    def __init__(self, objective, *settings):
+    def __init__(self, objective: Any, *settings: Any) -> None:
         super().__init__(*settings)
         self.objective = objective
 
-    def step(self, _):
+    def step(self, _: Any) -> dict:
         found = self.objective(self.values)
         self.climb(found.gradient)
         return {"log_evidence": found.log_evidence}
 
-    def result(self):
+    def result(self) -> MulticlassFit:
         return self.objective.finish(self.values)
 
-    def finish(self, message):
+    def finish(self, message: str) -> Model:
         last = self.result()
         return model_of(self.values, last, self.history, last.converged, message)
 
@@ -170,10 +147,12 @@ class _Climb(Learner):
 class _Objective:
     """What both kinds of update share: inference to convergence, from the sites as they are now."""
 
-    def __init__(self, X, y, options):
+    sites: Any
+
+    def __init__(self, X: Array, y: Array, options: dict) -> None:
         self.X, self.y, self.options = X, y, options
 
-    def finish(self, values):
+    def finish(self, values: dict) -> MulticlassFit:
         """MulticlassFit at these values."""
         attempt = partial(infer, values["kernels"], values["Z"], self.X, self.y, noise=values["noise"], **self.options)
         return infer_from(lambda sites: attempt(sites=sites), self.sites)
@@ -182,11 +161,12 @@ class _Objective:
 class _Outer(_Objective):
     """Inference from the sites of the evaluation before."""
 
-    def __init__(self, *data, keep_unconverged):
+    def __init__(self, *data: Any, keep_unconverged: bool) -> None:
         super().__init__(*data)
-        self.keep_unconverged, self.sites = keep_unconverged, None
+        self.keep_unconverged = keep_unconverged
+        self.sites = None
 
-    def __call__(self, values):
+    def __call__(self, values: dict) -> MulticlassFit:
         found = self.finish(values)
         self.sites = found.sites if found.converged or self.keep_unconverged else None
         return found
@@ -195,50 +175,54 @@ class _Outer(_Objective):
 class _Inner(_Objective):
     """One damped sweep, and the gradient from the state before it."""
 
-    def __init__(self, X, y, options, epsilon, exact, step):
+    def __init__(self, X: Array, y: Array, options: dict, epsilon: float, exact: bool, step: float) -> None:
         super().__init__(X, y, options)
-        self.exact, self.step, self.state = exact, step, None
+        self.exact, self.step = exact, step
+        self.state: Any = None
         self.C, self.alpha, self.tied = options["classes"], options["alpha"], options["approximation"] == "sep"
         self.factors = factors_of(options["approximation"], y, self.C, epsilon)
 
-    def __call__(self, values):
+    def __call__(self, values: dict) -> Evaluation:
         maps = ClassMaps.build(values["kernels"], values["Z"], self.C, self.X, self.options["jitter"])
         self.state = self._next_state(maps, values["noise"])
         return Evaluation(self.state.log_evidence, self._gradient(maps))
 
     @property
-    def sites(self):
+    def sites(self) -> Any:
         """Where the last sweep leads; None before there was one."""
         return None if self.state is None else self._moved(self.step)
 
-    def _moved(self, step):
+    def _moved(self, step: float) -> Any:
         return self.state.sites.toward(self.state.target, step)
 
-    def _next_state(self, maps, noise):
+    def _next_state(self, maps: ClassMaps, noise: Array) -> Any:
         """That to which the sites move; less far where this leaves no posterior on the features as they are now."""
         after = None
         if self.state is not None:
             after, _ = halving(lambda step: self._state_of(maps, noise, self._moved(step)), self.step)
         return self._state_of(maps, noise, self._flat(maps)) if after is None else after
 
-    def _flat(self, maps):
+    def _flat(self, maps: ClassMaps) -> Any:
         if self.tied:
             return sites_tied.TiedSites.flat(maps)
         return Sites(np.zeros(self.factors.shape), np.zeros(self.factors.shape))
 
-    def _state_of(self, maps, noise, sites):
+    def _state_of(self, maps: ClassMaps, noise: Array, sites: Any) -> Any:
         if self.tied:
             return sites_tied.evaluate(maps, self.factors, noise, self.alpha, [1.0], sites)
         return sites_each.evaluate(maps, self.factors, noise, self.alpha, sites)
 
-    def _gradient(self, maps):
+    def _gradient(self, maps: ClassMaps) -> dict:
         if self.tied:
             return sites_tied.gradient_of(maps, self.factors, self.state)
         gradient_of = sites_each.exact_gradient_of if self.exact else sites_each.gradient_of
         return gradient_of(maps, self.factors, self.alpha, self.state)
 
 
-def _start(kernels, X, y, M, noise, classes, Z, shared, seed):
+def _start(
+    kernels: Any, X: Array, y: Array, M: int, noise: ArrayLike, classes: int | None, Z: Any, shared: bool,
+    seed: int | np.random.Generator,
+) -> tuple[dict, int]:
     """The values to start from, and C."""
     chosen = {"kernels": kernels is None, "Z": isinstance(Z, str)}
     if chosen["kernels"]:
@@ -247,22 +231,20 @@ def _start(kernels, X, y, M, noise, classes, Z, shared, seed):
         Z = choose_pseudo_inputs(X, M, Z, seed=seed)
     kernels, Z, noise, C = check_model(kernels, Z, noise, classes, y, X.shape[1])
     values = {"kernels": kernels, "Z": Z, "noise": noise}
-    if not shared:  # what nobody gave starts alike in every class
+    if not shared:  # what was not given starts alike in every class
         values |= {name: values[name] * C for name in chosen if chosen[name]}
     return values, C
 
 
-def _check_choices(approximation, update, optimiser):
+def _check_choices(approximation: str, update: str, optimiser: str) -> None:
     for name, value, known in (("update", update, UPDATES), ("optimiser", optimiser, OPTIMISERS)):
         if value not in known:
             raise ValueError(f"{name} = {value!r} is unknown; choose one of {', '.join(map(repr, known))}")
     if optimiser == "lbfgs" and update not in ("outer", "joint"):
-        raise ValueError(
-            'optimiser = "lbfgs" needs update = "outer" or "joint": a line search must find the same value again'
-        )
+        raise ValueError('optimiser = "lbfgs" needs update = "outer" or "joint": a line search must find the same '
+                         'value again')
     if update == "joint" and approximation != "vi":
         raise ValueError(f'update = "joint" maximises the bound of approximation = "vi"; got it with {approximation!r}')
     if update == "inner-exact" and approximation == "sep":
-        raise ValueError(
-            'for approximation = "sep" the inner gradient is already that with the sites held still; give update = "inner"'
-        )
+        raise ValueError('for approximation = "sep" the inner gradient is already that with the sites held still; '
+                         'give update = "inner"')

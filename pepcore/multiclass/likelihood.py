@@ -1,9 +1,12 @@
 """The likelihood of many classes: the label is the largest latent function, unless it is wrong."""
 
 from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from pepcore.gaussian import Array
 from pepcore.multiclass.checks import check_expected_logarithm, check_labels
 from pepcore.multiclass.factors import Joint
 from pepcore.multiclass.quadrature import probabilities
@@ -25,9 +28,9 @@ class RobustMax:
 
     classes: int
     epsilon: float = 1e-3
-    noise: float | np.ndarray = 0.0
+    noise: Any = 0.0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "classes", check_count(self.classes, "classes"))
         epsilon = as_real(self.epsilon, "epsilon")
         if epsilon.ndim or not 0 <= epsilon < 1:
@@ -40,32 +43,32 @@ class RobustMax:
         object.__setattr__(self, "epsilon", float(epsilon))
         object.__setattr__(self, "noise", np.broadcast_to(noise, (self.classes,)).copy())
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         if not isinstance(other, RobustMax):
             return NotImplemented
         same = (self.classes, self.epsilon) == (other.classes, other.epsilon)
         return same and np.array_equal(self.noise, other.noise)
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((self.classes, self.epsilon, self.noise.tobytes()))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         low, high = self.noise.min(), self.noise.max()
         noise = f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
         return f"RobustMax(classes={self.classes}, epsilon={self.epsilon:.4g}, noise={noise})"
 
     @property
-    def parameters(self):
+    def parameters(self) -> dict:
         """dict: empty; `multiclass.fit` learns the noise."""
         return {}
 
-    def with_parameters(self, parameters):
+    def with_parameters(self, parameters: dict) -> Self:
         """The same likelihood; `parameters` must be empty."""
         if parameters:
             raise ValueError(f"unknown likelihood parameters {sorted(parameters)}; RobustMax has none to learn.")
         return self
 
-    def log_moment(self, y, mean, variance, alpha):
+    def log_moment(self, y: np.ndarray, mean: Array, variance: Array, alpha: float) -> tuple[Array, Array, Array]:
         """l_α (N,) and its first two derivatives in the means, d1 and d2 (C, N).
 
         Parameters
@@ -74,18 +77,14 @@ class RobustMax:
         mean, variance : (C, N) of the latent functions, which are independent; variance > 0
         alpha : float, in [0, 1]
 
-        Raises
-        ------
-        ValueError
-            For alpha = 0 with epsilon = 0: the factor can be 0, and log 0 has no expectation.
-
+        Raises ValueError for alpha = 0 with epsilon = 0: the factor can be 0, and log 0 has no expectation.
         Source: :eq:`mc-two-values`.
         """
         check_expected_logarithm(alpha, self.epsilon)
         tilted = Joint(y, self.classes, self.epsilon).tilted(mean, variance, self.noise, alpha)
         return tilted.l, tilted.d1, tilted.d2
 
-    def predict(self, mean, variance):
+    def predict(self, mean: Array, variance: Array) -> Array:
         """P(y = c) (S, C) where the latent functions are N(mean, variance), both (S, C).
 
         The sum over classes is 1 up to the error of the quadrature, below 1e-8.
@@ -95,10 +94,10 @@ class RobustMax:
         largest = probabilities(mean, variance + self.noise)
         return (1 - self.epsilon) * largest + self.epsilon / (self.classes - 1) * (1 - largest)
 
-    def log_predictive(self, y, mean, variance):
+    def log_predictive(self, y: np.ndarray, mean: Array, variance: Array) -> Array:
         """log P(y) (S,) of labels y (S,), latent functions N(mean, variance), both (S, C)."""
         return self.log_moment(y, mean.T, variance.T, 1.0)[0]
 
-    def validate(self, y):
+    def validate(self, y: ArrayLike) -> np.ndarray:
         """y as int in 0 ... C − 1, or ValueError."""
         return check_labels(check_finite(as_real(y, "y"), "y"), self.classes)

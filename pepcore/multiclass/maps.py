@@ -1,36 +1,29 @@
-"""One feature map for each of C classes, or one for all: what multi-class inference does with every class in turn."""
+"""One feature map for each of C classes, or one that all share."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.linalg import blas
 
-from pepcore.features import feature_map, pull_back_blocks
-from pepcore.gaussian import inverse_lower, multiply_lower
+from pepcore.features import Features, feature_map, pull_back_blocks
+from pepcore.gaussian import Array, inverse_lower, multiply_lower
 from pepcore.normal_equations import lower_sums, solve_posterior
 from pepcore.sites import Sites
 
 
 @dataclass(frozen=True, eq=False)
 class ClassMaps:
-    """Features of the same inputs for every class.
+    """Features of the same inputs for every class."""
 
-    Attributes
-    ----------
-    kernels : tuple of kernels, 1 (shared) or C
-    Z : tuple of (M, D) arrays, 1 (shared) or C
-    C : int, the number of classes
-    features : tuple of Features, 1 if both kernel and Z are shared, else C
-    """
-
-    kernels: tuple
-    Z: tuple
-    C: int
-    features: tuple
+    kernels: tuple  #: kernels, 1 (shared) or C
+    Z: tuple  #: (M, D) arrays, 1 (shared) or C
+    C: int  #: the number of classes
+    features: tuple  #: Features, 1 if both kernel and Z are shared, else C
 
     @classmethod
-    def build(cls, kernels, Z, C, X, jitter, stream=False):
+    def build(cls, kernels: tuple, Z: tuple, C: int, X: Array, jitter: float, stream: bool = False) -> Self:
         """Feature maps of X (N, D); see `pepcore.features.feature_map`."""
         pairs = (
             [(kernels[0], Z[0])]
@@ -39,16 +32,16 @@ class ClassMaps:
         )
         return cls(kernels, Z, C, tuple(feature_map(kernel, points, X, jitter, stream) for kernel, points in pairs))
 
-    def of(self, c):
+    def of(self, c: int) -> Features:
         """The Features of class c."""
         return self.features[c % len(self.features)]
 
-    def natural_parameters(self, tau, nu):
-        """What sites (C, N) add to each class: precisions (lower triangles) and shifts, C arrays (M, M) and (M,)."""
+    def natural_parameters(self, tau: Array, nu: Array) -> tuple[list, list]:
+        """What sites (C, N) add to each class: precisions (M, M), lower triangles, and shifts (M,); source: :eq:`mc-sums`."""
         pairs = [lower_sums(self.of(c), Sites(tau[c], nu[c])) for c in range(self.C)]
         return [precision for precision, _ in pairs], [shift for _, shift in pairs]
 
-    def marginals(self, posteriors):
+    def marginals(self, posteriors: list) -> tuple[Array, Array, Array]:
         """μ, s and h, each (C, N): mean and variance of aᵀv under every class's posterior, and the residual variance."""
         mu, s, h = (np.empty((self.C, len(self.of(0).X))) for _ in range(3))
         for c, (mean, _, inverse) in enumerate(posteriors):
@@ -57,20 +50,18 @@ class ClassMaps:
                 mu[c, rows], s[c, rows], h[c, rows] = mean @ A, np.einsum("mn,mn->n", white, white), h_rows
         return mu, s, h
 
-    def pull_back(self, derivatives):
+    def pull_back(self, derivatives: Callable) -> dict:
         """Derivatives in the features of each class, turned into those in kernels and Z.
 
         Parameters
         ----------
         derivatives : callable (c, rows, A (M, B), h (B,)) -> dA (M, B) a fresh array in Fortran order, dh (B,)
 
-        Returns
-        -------
-        dict: "kernels" and "Z", a dict and an array (M, D) where they are shared, lists of C of them elsewhere
+        Returns dict: "kernels" and "Z", a dict and an array (M, D) where they are shared, lists of C of them elsewhere.
         """
         if len(self.features) == 1:
 
-            def together(rows, A, h):
+            def together(rows: Any, A: Array, h: Array) -> tuple[Array, Array]:
                 dA, dh = derivatives(0, rows, A, h)
                 for c in range(1, self.C):
                     more = derivatives(c, rows, A, h)
@@ -88,22 +79,22 @@ class ClassMaps:
 class ClassPosterior(NamedTuple):
     """q(v) = N(m, V) of one class."""
 
-    mean: np.ndarray  # (M,), m
-    precision_cholesky: np.ndarray  # (M, M), C Cᵀ = V⁻¹
-    inverse: np.ndarray  # (M, M), C⁻¹
+    mean: Array  # (M,), m
+    precision_cholesky: Array  # (M, M), C Cᵀ = V⁻¹
+    inverse: Array  # (M, M), C⁻¹
 
 
-def solve_posteriors(precisions, shifts, concave):
-    """A ClassPosterior for every class, see `pepcore.normal_equations.solve_posterior`."""
+def solve_posteriors(precisions: list, shifts: list, concave: bool) -> list[ClassPosterior]:
+    """A ClassPosterior for every class, by `pepcore.normal_equations.solve_posterior`; source: :eq:`mc-posterior`."""
     pairs = [solve_posterior(precision, shift, concave) for precision, shift in zip(precisions, shifts, strict=True)]
     return [ClassPosterior(mean, C, inverse_lower(C)) for mean, C in pairs]
 
 
-def along(posterior, weight_mean, weight_Va):
+def along(posterior: ClassPosterior, weight_mean: Array, weight_Va: Array) -> Callable:
     """callable (rows, A) -> m weight_meanᵀ + V A diag(weight_Va), a fresh (M, B) array; the weights are (N,)."""
     mean, _, C_inverse = posterior
 
-    def derivative(rows, A):
+    def derivative(rows: Any, A: Array) -> Array:
         white = multiply_lower(C_inverse, np.array(A, order="F"))
         white *= weight_Va[rows]
         dA = multiply_lower(C_inverse, white, transposed=True)
@@ -112,5 +103,5 @@ def along(posterior, weight_mean, weight_Va):
     return derivative
 
 
-def _total(parts):
+def _total(parts: list) -> dict:
     return {key: sum(part[key] for part in parts) for key in parts[0]}

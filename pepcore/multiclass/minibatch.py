@@ -1,21 +1,29 @@
 """Learning on mini-batches: one step of the sites of a batch, and one step of Adam on the hyper-parameters.
 
-"sep" and "vi" keep only the summed natural parameters, O(C M²) numbers, so that the data may be arrays in memory, arrays
-mapped from a file, or blocks from an iterator, and be as many as time allows. "ep" and "gfitc" keep every datum's sites.
+"sep" and "vi" keep only the summed natural parameters, O(C M²) numbers, so that the data may be arrays in memory,
+arrays mapped from a file, or blocks from an iterator, and be as many as time allows. "ep" and "gfitc" keep every
+datum's sites.
 """
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from pepcore.gaussian import Array
+from pepcore.kernels.base import Kernel
 from pepcore.multiclass import sites_each, sites_tied
 from pepcore.multiclass.checks import check_epsilon, check_labels, check_model, check_power, check_tied_sites
-from pepcore.multiclass.factors import factors_of
+from pepcore.multiclass.factors import Joint, Pairwise, factors_of
 from pepcore.multiclass.inference import MulticlassFit
 from pepcore.multiclass.learning import LEARNABLE, model_of
 from pepcore.multiclass.likelihood import RobustMax
 from pepcore.multiclass.maps import ClassMaps, solve_posteriors
+from pepcore.multiclass.sites_tied import TiedSites
 from pepcore.posterior import Posterior, Posteriors
+from pepcore.results import Model
 from pepcore.sites import Sites, check_sites
 from pepcore.sweeps import halving
 from pepcore.threads import one_blas_thread
@@ -38,27 +46,13 @@ RECORD = 10  # for these the evidence is estimated in every tenth step: it costs
 
 @one_blas_thread
 def fit_minibatch(
-    kernels,
-    Z,
-    data,
-    *,
-    approximation="sep",
-    alpha=None,
-    noise=0.1,
-    epsilon=None,
-    classes=None,
-    size=None,
-    sites=None,
-    optimise=("kernels", "Z", "noise"),
-    batch=200,
-    epochs=1,
-    rate=0.01,
-    step=None,
-    spread=None,
-    jitter=1e-6,
-    seed=0,
-    callback=None,
-):
+    kernels: Kernel | Sequence[Kernel], Z: ArrayLike, data: Any, *,
+    approximation: str = "sep", alpha: float | None = None, noise: ArrayLike = 0.1, epsilon: float | None = None,
+    classes: int | None = None, size: int | None = None, sites: Sites | TiedSites | None = None,
+    optimise: Iterable[str] = ("kernels", "Z", "noise"), batch: int = 200, epochs: int = 1,
+    rate: float | Callable = 0.01, step: float | None = None, spread: ArrayLike | None = None, jitter: float = 1e-6,
+    seed: int | np.random.Generator = 0, callback: Callable | None = None,
+) -> Model:
     """Learn from one batch of data after the other.
 
     Parameters
@@ -76,10 +70,9 @@ def fit_minibatch(
     batch, epochs : int
     rate : float, or a callable from the number of steps taken to the rate of the next, for one that falls
         Adam's step in logarithms of positive parameters and in Z over `spread`; 0 from the start moves the sites only.
-    step : float in (0, 1], or None
-        For "sep" and "vi" how much of the sum a batch replaces; None is 1/t in step t until every datum had its turn, and
-        the batch's share of the data afterwards, or from the beginning if `sites` are given. For "ep" and "gfitc" the
-        damped step of the batch's own sites; None is 1.
+    step : float in (0, 1], or None; for "sep" and "vi" how much of the sum a batch replaces; None is 1/t in step t
+        until every datum had its turn, and the batch's share of the data afterwards, or from the beginning if `sites`
+        are given. For "ep" and "gfitc" the damped step of the batch's own sites; None is 1.
     spread : (D,), units of Z's columns
         None for the spread of the Z given or, in columns where all of these are equal, of the inputs (of the first batch).
     seed : int, for the order of the data
@@ -92,19 +85,15 @@ def fit_minibatch(
         Its fit has the posterior of the last step and no gradient; `log_evidence` is what the last batch said of all data
         just before it was learnt from, `sweeps` the number of steps.
 
-    Raises
-    ------
-    ValueError
-        As `multiclass.infer`; for an iterable without size, with an approximation that keeps sites for every datum, without
-        batches, with a batch of more than N rows, or that can be gone through only once if epochs > 1; for sites of
-        another kind or shape.
-
+    Raises ValueError as `multiclass.infer`; for an iterable without size, with an approximation that keeps sites for
+    every datum, without batches, with a batch of more than N rows, or that can be gone through only once if epochs > 1;
+    for sites of another kind or shape.
     Source: villacampa2017 sections 2.3.1 and 2.3.2; at alpha = 0 a natural-gradient step on the bound.
     """
     alpha = check_power(alpha, approximation)
     epochs, optimise = check_count(epochs, "epochs"), check_names(optimise, LEARNABLE)
     if isinstance(data, tuple):
-        batches = InMemory(data, batch, seed)
+        batches: InMemory | Streamed = InMemory(data, batch, seed)
     elif approximation in TIED:
         batches = Streamed(data, size, epochs)
     else:
@@ -116,21 +105,21 @@ def fit_minibatch(
     step = step if step is None else check_step(step)
     values = {"kernels": kernels, "Z": Z, "noise": noise}
     spread = units_of(Z, batches) if spread is None else check_units(spread, Z[0].shape[1])
-    learner = _Tied if approximation in TIED else _PerDatum
+    kind = _Tied if approximation in TIED else _PerDatum
     settings = alpha, epsilon, approximation, optimise, spread, _checked(rate), step, jitter
-    learner = learner(batches.size, C, values, *settings)
+    learner: Any = kind(batches.size, C, values, *settings)
     if sites is not None:
         learner.resume(sites)
     return run(learner, _steps(learner, batches, epochs), f"{epochs} epochs", callback)
 
 
-def _checked(rate):
+def _checked(rate: float | Callable) -> Callable:
     """The rate as a callable of the number of steps."""
     advice = "0 moves the sites only, 0.01 suits most problems"
     return lambda steps: check_not_negative(rate(steps) if callable(rate) else rate, "rate", advice)
 
 
-def _steps(learner, batches, epochs):
+def _steps(learner: Any, batches: InMemory | Streamed, epochs: int) -> Iterator[tuple]:
     """(rows, X, y) of all batches."""
     for _ in range(epochs):
         learner.begin_epoch(batches)
@@ -140,21 +129,27 @@ def _steps(learner, batches, epochs):
 
 
 class _Learner(Learner):
-    """What learning with any kind of sites shares; subclasses keep the sites."""
+    """What learning with any kind of sites shares; subclasses keep the sites, and `total` adds them up."""
 
-    def __init__(self, N, C, values, alpha, epsilon, approximation, optimise, spread, rate, step, jitter):
+    sites: Any
+    total: Callable[[], tuple[list, list]]
+
+    def __init__(
+        self, N: int, C: int, values: dict, alpha: float, epsilon: float, approximation: str,
+        optimise: tuple, spread: Array, rate: Callable, step: float | None, jitter: float,
+    ) -> None:
         super().__init__(values, Coordinates(optimise if rate(0) else (), spread), rate)
         self.N, self.C, self.alpha, self.epsilon, self.approximation = N, C, alpha, epsilon, approximation
         self.given_step, self.jitter = step, jitter
-        self.state = None  # of the last batch, before its sites moved
+        self.state: Any = None  # of the last batch, before its sites moved
 
-    def maps(self, X, stream=False):
+    def maps(self, X: Array, stream: bool = False) -> ClassMaps:
         return ClassMaps.build(self.values["kernels"], self.values["Z"], self.C, X, self.jitter, stream)
 
-    def factors(self, y):
+    def factors(self, y: np.ndarray) -> Pairwise | Joint:
         return factors_of(self.approximation, y, self.C, self.epsilon)
 
-    def result(self):
+    def result(self) -> MulticlassFit:
         """MulticlassFit with the posterior as it is now; it says of itself that it has not converged."""
         maps = self.maps(self.values["Z"][0])
         posteriors = solve_posteriors(*self.total(), concave=False)
@@ -164,11 +159,12 @@ class _Learner(Learner):
         # the sites of every datum go on being written into
         sites = Sites(self.sites.tau.copy(), self.sites.nu.copy()) if isinstance(self.sites, Sites) else self.sites
         number = self.steps
-        ending = {"converged": False, "message": f"after {number} steps", "sweeps": number, "history": list(self.history)}
+        ending: dict[str, Any] = {"converged": False, "message": f"after {number} steps"}
+        ending |= {"sweeps": number, "history": list(self.history)}
         found = evidence, posterior, likelihood, self.alpha, sites, _no_gradient
         return MulticlassFit(*found, **ending, approximation=self.approximation)
 
-    def finish(self, message):
+    def finish(self, message: str) -> Model:
         """What was learnt."""
         return model_of(self.values, self.result(), self.history, False, message)
 
@@ -176,22 +172,22 @@ class _Learner(Learner):
 class _Tied(_Learner):
     """All sites as one sum."""
 
-    def __init__(self, *settings):
+    def __init__(self, *settings: Any) -> None:
         super().__init__(*settings)
         self.sites = sites_tied.TiedSites.flat(self.maps(self.values["Z"][0]))
         self.whole = False  # whether the sums stand for all data from the beginning
 
-    def resume(self, sites):
+    def resume(self, sites: TiedSites) -> None:
         """Go on from sums that stand for all data already."""
         self.sites, self.whole = check_tied_sites(sites, self.sites, self.approximation), True
 
-    def begin_epoch(self, batches):
+    def begin_epoch(self, batches: InMemory | Streamed) -> None:
         pass
 
-    def total(self):
+    def total(self) -> tuple[list, list]:
         return self.sites.total()
 
-    def step(self, batch):
+    def step(self, batch: tuple) -> dict:
         _, X, y = batch
         maps, factors, weight, number = self.maps(X), self.factors(y), self.N / len(y), self.steps + 1
         self.state = sites_tied.evaluate(maps, factors, self.values["noise"], self.alpha, [1.0], self.sites, weight=weight)
@@ -203,42 +199,43 @@ class _Tied(_Learner):
         self.sites = self.state.sites if moved is None else moved
         return said
 
-    def toward_target(self, step):
+    def toward_target(self, step: float) -> TiedSites:
         """The sites after a step towards the batch's target; ImproperCavityError where that leaves no posterior."""
         sites = self.state.sites.toward(self.state.target, step)
         if self.approximation != "sep":  # whose factors are log-concave
-            solve_posteriors(*sites.total(), concave=False)
+            precisions, shifts = sites.total()
+            solve_posteriors(precisions, shifts, concave=False)
         return sites
 
 
 class _PerDatum(_Learner):
     """Sites of every datum, and their sum, which is made anew in each epoch since the features have moved."""
 
-    def __init__(self, *settings):
+    def __init__(self, *settings: Any) -> None:
         super().__init__(*settings)
         self.sites = None
 
-    def resume(self, sites):
+    def resume(self, sites: Sites) -> None:
         """Go on from sites of every datum."""
         shape = (self.C, self.N) if self.approximation == "gfitc" else (2, self.C - 1, self.N)
         self.sites = check_sites(sites, shape, f"sites for {self.approximation!r}")
 
-    def begin_epoch(self, batches):
+    def begin_epoch(self, batches: InMemory) -> None:
         self.data, self.all_factors = batches, self.factors(check_labels(batches.labels, self.C))
         if self.sites is None:
             self.sites = Sites(np.zeros(self.all_factors.shape), np.zeros(self.all_factors.shape))
         self.renew()
 
-    def renew(self):
+    def renew(self) -> None:
         """Add up all sites on the features as they are now."""
         maps = self.maps(check_inputs(self.data.X, "X"), stream=True)
         tau, nu = self.all_factors.scatter(self.sites.tau), self.all_factors.scatter(self.sites.nu)
         self.precisions, self.shifts = maps.natural_parameters(tau, nu)
 
-    def total(self):
+    def total(self) -> tuple[list, list]:
         return self.precisions, self.shifts
 
-    def step(self, batch):
+    def step(self, batch: tuple) -> dict:
         rows, X, y = batch
         maps, factors, weight = self.maps(X), self.factors(y), self.N / len(y)
         # the features may have moved too far for the sum, or for the sites
@@ -248,17 +245,17 @@ class _PerDatum(_Learner):
         self.move(maps, factors, rows)
         return {"log_evidence": self.state.log_evidence}
 
-    def move(self, maps, factors, rows):
+    def move(self, maps: ClassMaps, factors: Pairwise | Joint, rows: Any) -> None:
         """Towards the batch's target; by less where sites of negative precision leave no posterior."""
         kept, old, goal = self.total(), self.state.sites, self.state.target
 
-        def attempt(step):
+        def attempt(step: float) -> list:
             moved = old.toward(goal, step)
             change = factors.scatter(moved.tau - old.tau), factors.scatter(moved.nu - old.nu)
             totals = [[a + b for a, b in zip(*pair, strict=True)] for pair in zip(kept, maps.natural_parameters(*change))]
             self.sites.tau[..., rows], self.sites.nu[..., rows] = moved.tau, moved.nu
             if self.sites.tau.min() < 0:
-                solve_posteriors(*totals, concave=False)
+                solve_posteriors(totals[0], totals[1], concave=False)
             return totals
 
         totals, _ = halving(attempt, self.given_step or 1.0)
@@ -266,17 +263,17 @@ class _PerDatum(_Learner):
             self.sites.tau[..., rows], self.sites.nu[..., rows] = old.tau, old.nu
         self.precisions, self.shifts = totals or kept
 
-    def flatten_negative(self):
+    def flatten_negative(self) -> None:
         """Begin anew with the sites of negative precision: all others only narrow the prior, and leave proper cavities."""
         negative = self.sites.tau < 0
         self.sites.tau[negative] = self.sites.nu[negative] = 0.0
         self.renew()
 
-    def evaluate(self, maps, factors, rows, weight):
+    def evaluate(self, maps: ClassMaps, factors: Pairwise | Joint, rows: Any, weight: float) -> sites_each.State:
         posteriors = solve_posteriors(self.precisions, self.shifts, concave=False)
         sites = Sites(self.sites.tau[..., rows], self.sites.nu[..., rows])
         return sites_each.local_moments(maps, factors, self.values["noise"], self.alpha, sites, posteriors, weight=weight)
 
 
-def _no_gradient():
+def _no_gradient() -> dict:
     raise NotImplementedError("learning on batches keeps no gradient; call multiclass.infer at the learnt values for it")

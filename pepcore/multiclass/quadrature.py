@@ -8,11 +8,13 @@ with Gauss-Legendre nodes as dense as the rivals that are left ask for, need abo
 rival, however different their deviations are.
 """
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import ndtr
 
+from pepcore.gaussian import Array
 from pepcore.likelihoods.normal import log_ndtr_derivatives
 from pepcore.likelihoods.quadrature import CHUNK
 from pepcore.likelihoods.windows import concave_window
@@ -25,7 +27,7 @@ WIDE = 50.0  # windows so many times a rival's deviation are looked at again
 LEGENDRE = np.polynomial.legendre.leggauss(16)
 
 
-def rivals_of(y, C):
+def rivals_of(y: np.ndarray, C: int) -> np.ndarray:
     """The C − 1 other classes for each label y (N,), in ascending order: (C − 1, N)."""
     others = np.arange(C - 1)[:, None]
     return others + (others >= y)
@@ -34,17 +36,17 @@ def rivals_of(y, C):
 class _Race(NamedTuple):
     """N data, each with a Gaussian and its rivals."""
 
-    own_mean: np.ndarray  # (N,)
-    own_variance: np.ndarray  # (N,)
-    centre: np.ndarray  # (C − 1, N), the rivals' means
-    spread: np.ndarray  # (C − 1, N), the rivals' deviations
+    own_mean: Array  # (N,)
+    own_variance: Array  # (N,)
+    centre: Array  # (C − 1, N), the rivals' means
+    spread: Array  # (C − 1, N), the rivals' deviations
 
-    def of(self, rows):
+    def of(self, rows: Any) -> "_Race":
         """The same for some of the data, in that order."""
         return _Race(*(part[..., rows] for part in self))
 
 
-def log_largest(y, mean, variance):
+def log_largest(y: np.ndarray, mean: Array, variance: Array) -> tuple[Array, Array, Array]:
     """log P that f_y is the largest of independent f_c ~ N(mean_c, variance_c), and what its derivatives are made of.
 
     Parameters
@@ -74,10 +76,11 @@ def log_largest(y, mean, variance):
     return log_p, slope, bend
 
 
-def probabilities(mean, variance):
+def probabilities(mean: Array, variance: Array) -> Array:
     """P (N, C) that each of C independent f_c ~ N(mean_c, variance_c) is the largest; (N, C) arrays, variance > 0.
 
-    The C integrals are computed apart, so that how far their sum is from 1 shows their error: below 1e-8 for C up to 30.
+    The C integrals are computed apart, so that how far their sum is from 1 shows their error: below 1e-8 for C up to
+    30.
 
     Source: villacampa2017 eq. (68).
     """
@@ -86,7 +89,7 @@ def probabilities(mean, variance):
     return np.exp(np.stack(log_p, axis=1))
 
 
-def _rules(race):
+def _rules(race: _Race) -> Iterator[tuple]:
     """Yield (rows (R,), f (n, P), weight (n, P) or (P,), owner (P,)) until all data have their nodes.
 
     The P panels lie one after the other, those of rows[0] first; owner says to which of `rows` each belongs.
@@ -120,29 +123,29 @@ def _rules(race):
                 yield rows, *_graded(ends[:, rows], panels[:, rows].astype(int))
 
 
-def _windows(race):
+def _windows(race: _Race) -> tuple[Array, Array]:
     """Where each integrand begins and ends, both (N,)."""
 
-    def log_product(rows, f):
+    def log_product(rows: Any, f: Array) -> tuple[Array, Array, Array]:
         rows = rows.astype(int)
         spread = race.spread[:, rows]
         log_p, hazard, bend = log_ndtr_derivatives((f - race.centre[:, rows]) / spread)
         return log_p.sum(0), (hazard / spread).sum(0), -(bend / spread**2).sum(0)
 
-    index, one = np.arange(len(race.own_mean)), np.ones(len(race.own_mean))
+    index: Any = np.arange(len(race.own_mean))
     with np.errstate(over="ignore", invalid="ignore"):  # the search turns back where p underflows
-        below, above, _, _ = concave_window(0.0, log_product, index, race.own_mean, race.own_variance, one)
+        below, above, _, _ = concave_window(0.0, log_product, index, race.own_mean, race.own_variance, np.ones(len(index)))
     wide = np.flatnonzero(((above - below) > WIDE * race.spread).any(axis=0))
     if len(wide):
         below[wide] = np.maximum(below[wide], _floor(race.of(wide)))
     return below, above
 
 
-def _floor(race):
+def _floor(race: _Race) -> Array:
     """Below this, (N,), every integrand is less than exp(−32) of its peak: the window begins as a narrow rival asks for.
 
-    If the peak is above a rival's mean μ, then at μ − 9√v the integrand is below Φ(−9) exp(9 φ(0)/Φ(0))/Φ(0) of the peak:
-    the logarithm of the other factors is concave, and at the peak it does not fall faster than the rival's rises.
+    If the peak is above a rival's mean μ, then at μ − 9√v the integrand is below Φ(−9) exp(9 φ(0)/Φ(0))/Φ(0) of the
+    peak: the logarithm of the other factors is concave, and at the peak it does not fall faster than the rival's rises.
     """
     slope = (race.own_mean - race.centre) / race.own_variance
     for centre, spread in zip(race.centre, race.spread, strict=True):
@@ -150,7 +153,7 @@ def _floor(race):
     return np.where(slope > 0, race.centre - 9 * race.spread, -np.inf).max(axis=0)
 
 
-def _graded(ends, panels):
+def _graded(ends: Array, panels: np.ndarray) -> tuple[Array, Array, np.ndarray]:
     """Gauss-Legendre nodes f (n, P), their weights (n, P), and owner (P,), for intervals in so many panels each.
 
     ends (C + 1, R), panels (C, R) int.
@@ -164,12 +167,12 @@ def _graded(ends, panels):
     return left + 0.5 * (1 + nodes[:, None]) * width, 0.5 * weights[:, None] * width, owner
 
 
-def _moments(race, f, weight, owner):
+def _moments(race: _Race, f: Array, weight: Array, owner: np.ndarray) -> tuple[Array, tuple, tuple]:
     """log P of each datum; slopes and bends of the class itself (R,) and its rivals (K, R); arguments as from `_rules`."""
     begins = np.flatnonzero(np.diff(owner, prepend=-1))  # every datum has a panel
     single = len(begins) == len(owner)
 
-    def add(parts):
+    def add(parts: Array) -> Array:
         """Sums over a datum's panels."""
         return parts if single else np.add.reduceat(parts, begins, axis=-1)
 
@@ -193,7 +196,7 @@ def _moments(race, f, weight, owner):
     return log_p, (own[0], other[0]), (own[1], other[1])
 
 
-def _log_and_hazard(z):
+def _log_and_hazard(z: Array) -> tuple[Array, Array]:
     """log Φ(z) and φ/Φ, to rounding of the larger of 1 and the value: here logarithms are summed, so near 0 no more counts."""
     p, hazard = ndtr(z), np.exp(-0.5 * z * z)
     far = z < FAR

@@ -4,13 +4,14 @@ The update is the one of `pepcore.sites`, for all sites in parallel; `factors` s
 has its own posterior q(v_c) = N(m_c, V_c), with V_c⁻¹ = I + A_c diag(τ_c) A_cᵀ.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from pepcore.gaussian import log1p_ratio, log_determinant
-from pepcore.multiclass.factors import Tilted
-from pepcore.multiclass.maps import along, solve_posteriors
+from pepcore.gaussian import Array, log1p_ratio, log_determinant
+from pepcore.multiclass.factors import Joint, Pairwise, Tilted
+from pepcore.multiclass.maps import ClassMaps, along, solve_posteriors
 from pepcore.normal_equations import natural_parameters
 from pepcore.sites import Sites, cavity, move, target
 from pepcore.threads import one_blas_thread
@@ -21,24 +22,27 @@ class State(NamedTuple):
 
     sites: Sites
     posteriors: list  # of C ClassPosterior
-    mean: np.ndarray  # μ of aᵀv
-    variance: np.ndarray  # s
-    cavity_mean: np.ndarray  # μ\
-    kept: np.ndarray  # c = 1 − α τ s
+    mean: Array  # μ of aᵀv
+    variance: Array  # s
+    cavity_mean: Array  # μ\
+    kept: Array  # c = 1 − α τ s
     tilted: Tilted
     log_evidence: float
     target: Sites
-    move: np.ndarray
+    move: Array
 
 
-def evaluate(maps, factors, noise, alpha, sites):
+def evaluate(maps: ClassMaps, factors: Pairwise | Joint, noise: Array, alpha: float, sites: Sites) -> State:
     """Posteriors, evidence and targets for given sites of all data: State."""
     precisions, shifts = maps.natural_parameters(factors.scatter(sites.tau), factors.scatter(sites.nu))
-    posteriors = solve_posteriors(precisions, shifts, concave=np.all(sites.tau >= 0))
+    posteriors = solve_posteriors(precisions, shifts, concave=sites.tau.min() >= 0)
     return local_moments(maps, factors, noise, alpha, sites, posteriors)
 
 
-def local_moments(maps, factors, noise, alpha, sites, posteriors, *, weight=1.0):
+def local_moments(
+    maps: ClassMaps, factors: Pairwise | Joint, noise: Array, alpha: float, sites: Sites, posteriors: list, *,
+    weight: float = 1.0,
+) -> State:
     """State of the data in `maps` under given posteriors; in the evidence each datum counts `weight` times.
 
     The evidence is Σ_c (−½ log|V_c⁻¹| − ½ m_cᵀm_c) + Σ l + Σ_sites (−log(c)/(2α) + ½ α (ν − τμ)² s\\), as for one
@@ -60,7 +64,7 @@ def local_moments(maps, factors, noise, alpha, sites, posteriors, *, weight=1.0)
 
 
 @one_blas_thread
-def gradient_of(maps, factors, alpha, state):
+def gradient_of(maps: ClassMaps, factors: Pairwise | Joint, alpha: float, state: State) -> dict:
     """The gradient at a fixed point, as in `pepcore.power_ep.iterative.gradient_of`, with the sum over each class's sites.
 
     Before convergence it is the "inner approximate" gradient: what the sites would still do is left out.
@@ -78,14 +82,14 @@ def gradient_of(maps, factors, alpha, state):
 
 
 @one_blas_thread
-def exact_gradient_of(maps, factors, alpha, state):
+def exact_gradient_of(maps: ClassMaps, factors: Pairwise | Joint, alpha: float, state: State) -> dict:
     """The gradient of the evidence with the sites τ, ν held still, exact also where they have not converged.
 
     With e = ∂/∂μ and k = ∂/∂s of what the factors and the cost of their sites add up to, both 0 at the fixed point:
     ∂F/∂a = e m + 2k V a + ν (m + V A e) − τ (V + m mᵀ + V A e mᵀ + m (A e)ᵀ V + 2 V A diag(k) Aᵀ V) a.
     It costs one more pass over the features than `gradient_of`.
 
-    Source: villacampa2017 section 2.3, "EP-inner-exact".
+    Source: villacampa2017 section 2.3, "EP-inner-exact"; at the fixed point it is :eq:`mc-gradient`.
     """
     tilted, sites, kept = state.tilted, state.sites, state.kept
     pull = sites.tau * state.cavity_mean - sites.nu
@@ -97,7 +101,7 @@ def exact_gradient_of(maps, factors, alpha, state):
     e, k, tau, nu = map(factors.scatter, (in_mean, in_variance, sites.tau, sites.nu))
     weight_h = 0.5 * factors.scatter(curvature)
 
-    def slope(c):
+    def slope(c: int) -> Callable:
         mean, _, half = state.posteriors[c]
         moments, u = natural_parameters(maps.of(c), Sites(k[c], e[c]))
         V = half.T @ half
@@ -105,7 +109,7 @@ def exact_gradient_of(maps, factors, alpha, state):
         second = np.outer(Vu, mean)
         G = -(V + np.outer(mean, mean) + second + second.T + 2 * V @ moments @ V)
 
-        def derivative(rows, A):
+        def derivative(rows: Any, A: Array) -> Array:
             VA = V @ A
             dA = (
                 np.outer(mean, e[c, rows])

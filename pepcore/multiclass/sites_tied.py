@@ -8,12 +8,13 @@ factors instead of a class's sites; at α = 0 the groups do not matter.
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from pepcore.gaussian import log1p_ratio, log_determinant, multiply_lower, symmetric
-from pepcore.multiclass.maps import along, solve_posteriors
+from pepcore.gaussian import Array, log1p_ratio, log_determinant, multiply_lower, symmetric
+from pepcore.multiclass.factors import Joint, Pairwise
+from pepcore.multiclass.maps import ClassMaps, ClassPosterior, along, solve_posteriors
 from pepcore.normal_equations import solve_posterior
 from pepcore.sites import target
 from pepcore.threads import one_blas_thread
@@ -26,33 +27,33 @@ class TiedSites(NamedTuple):
     shifts: list  # [g][c] -> (M,)
 
     @classmethod
-    def flat(cls, maps, groups=1):
+    def flat(cls, maps: ClassMaps, groups: int = 1) -> Self:
         """Sites that say nothing yet."""
         sizes = [len(maps.of(c).basis.Z) for c in range(maps.C)]
         zeros = lambda shape: [[np.zeros(shape(M)) for M in sizes] for _ in range(groups)]
         return cls(zeros(lambda M: (M, M)), zeros(lambda M: (M,)))
 
-    def toward(self, goal, step):
+    def toward(self, goal: "TiedSites", step: float) -> "TiedSites":
         """The damped step (1 − step) · old + step · new."""
         return self.combine([self, goal], [1 - step, step])
 
     @classmethod
-    def combine(cls, points, weights):
+    def combine(cls, points: list, weights: list) -> Self:
         """Σ w · sites, for lists of TiedSites and of numbers."""
 
-        def add(arrays):
+        def add(arrays: Any) -> Array:
             result = weights[0] * arrays[0]
             for weight, array in zip(weights[1:], arrays[1:], strict=True):
                 result += weight * array
             return result
 
-        def total(parts):
+        def total(parts: list) -> list:
             groups = zip(*parts, strict=True)
             return [[add(arrays) for arrays in zip(*classes, strict=True)] for classes in groups]
 
         return cls(total([p.precisions for p in points]), total([p.shifts for p in points]))
 
-    def total(self):
+    def total(self) -> tuple[list, list]:
         """Precisions and shifts of each class, summed over the groups."""
         if len(self.precisions) == 1:
             return self.precisions[0], self.shifts[0]
@@ -65,11 +66,11 @@ class GroupMoments(NamedTuple):
     """What the factors of one group say."""
 
     cavities: list  # of C ClassPosterior
-    counts: np.ndarray  # (C,), how many of its sites each class has
+    counts: Array  # (C,), how many of its sites each class has
     l: float  # Σ l_α
-    d1: np.ndarray  # in the layout of the sites, 0 for factors of other groups
-    curvature: np.ndarray
-    dnoise: np.ndarray
+    d1: Array  # in the layout of the sites, 0 for factors of other groups
+    curvature: Array
+    dnoise: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,14 +83,14 @@ class TiedState:
     alpha: float
 
     @cached_property
-    def posteriors(self):
+    def posteriors(self) -> list:
         """A list of C ClassPosterior."""
         if self.alpha == 0:
             return self.groups[0].cavities
         return solve_posteriors(*self.sites.total(), concave=False)
 
     @cached_property
-    def log_evidence(self):
+    def log_evidence(self) -> float:
         """Σ_c (G(q) − G(prior)) + Σ l + Σ_gc n_gc (G(cavity) − G(q))/α, G the log-normaliser of a Gaussian."""
         total = sum(_log_normaliser(posterior) for posterior in self.posteriors)
         for group, *own in zip(self.groups, self.sites.precisions, self.sites.shifts, strict=True):
@@ -97,7 +98,7 @@ class TiedState:
         return float(total)
 
     @cached_property
-    def move(self):
+    def move(self) -> Array:
         """From the sites to their target, relative to the posterior's precision: one long vector."""
         parts = []
         now, goal = self.sites.total(), self.target.total()
@@ -107,18 +108,14 @@ class TiedState:
         return np.concatenate(parts)
 
 
-def evaluate(maps, factors, noise, alpha, masks, sites, *, weight=1.0):
-    """Moments, target and evidence for given tied sites: TiedState.
+def evaluate(
+    maps: ClassMaps, factors: Pairwise | Joint, noise: Array, alpha: float, masks: list, sites: TiedSites, *,
+    weight: float = 1.0,
+) -> TiedState:
+    """Moments, target and evidence for given tied sites.
 
-    Parameters
-    ----------
-    maps : ClassMaps of the data, or of a batch of them
-    factors : Pairwise or Joint
-    noise : (C,)
-    alpha : float
-    masks : list over groups of arrays that broadcast to `factors.shape`, 1 for the factors of the group and else 0
-    sites : TiedSites
-    weight : float, how many data each one stands for
+    `maps` holds the features of the data, or of a batch in which each datum stands for `weight` of them. `masks` has
+    for each group an array that broadcasts to `factors.shape`, 1 for the factors of the group and else 0. noise : (C,).
 
     Source: villacampa2017 section 2.3.1 and eq. (12); :eq:`mc-tied-cavity`, :eq:`mc-sep`.
     """
@@ -130,7 +127,7 @@ def evaluate(maps, factors, noise, alpha, masks, sites, *, weight=1.0):
             [whole - fraction * part for whole, part, fraction in zip(wholes, parts, fractions, strict=True)]
             for wholes, parts in zip(total, own, strict=True)
         ]
-        cavities = solve_posteriors(*left, concave=False)
+        cavities = solve_posteriors(left[0], left[1], concave=False)
         mean, reduced, h = map(factors.gather, maps.marginals(cavities))
         tilted = factors.tilted(mean, h + reduced, noise, alpha)
         goal = target(mean, reduced, tilted.d1, tilted.d2, alpha)
@@ -143,19 +140,20 @@ def evaluate(maps, factors, noise, alpha, masks, sites, *, weight=1.0):
 
 
 @one_blas_thread
-def gradient_of(maps, factors, state, weight=1.0):
+def gradient_of(maps: ClassMaps, factors: Pairwise | Joint, state: TiedState, weight: float = 1.0) -> dict:
     """The gradient of the evidence with the tied sites held still.
 
-    At α = 0, and with one factor in a group, it is exact at convergence; else it lacks a part that falls with the number
-    of factors in a group, since the mean of natural parameters is not the one that makes the evidence stationary.
+    At α = 0, and with one factor in a group, it is exact at convergence; else it lacks a part that falls with the
+    number of factors in a group, since the mean of natural parameters is not the one that makes the evidence
+    stationary.
 
     Source: villacampa2017 eqs (10) and (12).
     """
     summed = [(g.cavities, weight * factors.scatter(g.d1), weight * factors.scatter(g.curvature)) for g in state.groups]
     slopes = [[along(cavities[c], d1[c], curvature[c]) for cavities, d1, curvature in summed] for c in range(maps.C)]
-    dh = 0.5 * sum(curvature for _, _, curvature in summed)
+    dh: Any = 0.5 * sum(curvature for _, _, curvature in summed)
 
-    def derivatives(c, rows, A, h):
+    def derivatives(c: int, rows: Any, A: Array, h: Array) -> tuple[Array, Array]:
         dA = slopes[c][0](rows, A)
         for slope in slopes[c][1:]:
             dA += slope(rows, A)
@@ -165,27 +163,27 @@ def gradient_of(maps, factors, state, weight=1.0):
     return maps.pull_back(derivatives) | {"noise": dnoise}
 
 
-def _per_factor(mask, l):
+def _per_factor(mask: Any, l: Array) -> Array:
     """A mask in the layout of the sites, as one for the factors: the sites of one factor lie in the same group."""
     mask = np.asarray(mask)
     return mask[0] if mask.ndim > l.ndim else mask
 
 
-def _log_normaliser(posterior):
+def _log_normaliser(posterior: ClassPosterior) -> float:
     """G(q) − G(prior) for one class: −½ log|V⁻¹| + ½ mᵀV⁻¹m."""
     mean, C, _ = posterior
     white = C.T @ mean
-    return -0.5 * log_determinant(C) + 0.5 * white @ white
+    return float(-0.5 * log_determinant(C) + 0.5 * white @ white)
 
 
-def _cost(posteriors, own, counts, alpha):
+def _cost(posteriors: list, own: list, counts: Array, alpha: float) -> float:
     """Σ_c n_c (G(cavity) − G(q))/α, the cost of the group's sites; at α = 0 it is minus the expected log sites.
 
-    With δ = α/n, q = N(m, V), V⁻¹ = C Cᵀ, S = C⁻¹ Λ C⁻ᵀ and w = C⁻¹(b − Λm), where nothing is left to divide by δ, each is
-    −log|I − δS|/(2δ) + ½ δ wᵀ(I − δS)⁻¹w + ½ mᵀΛm − bᵀm.
-    In I − δS = L Lᵀ the digits of δS are lost on the diagonal only, and L_jj² = 1 − δp_j with p_j = S_jj + Σ_k<j L_jk²/δ.
+    With δ = α/n, q = N(m, V), V⁻¹ = C Cᵀ, S = C⁻¹ Λ C⁻ᵀ and w = C⁻¹(b − Λm), where nothing is left to divide by δ, each
+    is −log|I − δS|/(2δ) + ½ δ wᵀ(I − δS)⁻¹w + ½ mᵀΛm − bᵀm. In I − δS = L Lᵀ the digits of δS are lost on the diagonal
+    only, and L_jj² = 1 − δp_j with p_j = S_jj + Σ_k<j L_jk²/δ.
     """
-    cost = 0.0
+    cost: Any = 0.0
     for (mean, _, inverse), n, lower, shift in zip(posteriors, counts, *own, strict=True):
         precision, delta = symmetric(lower), alpha / max(n, 1.0)
         pulled = precision @ mean

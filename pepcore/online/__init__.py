@@ -17,13 +17,4 @@ from pepcore.online import fixed_basis
 from pepcore.online.sparse_ep import OnlineFit, infer
 from pepcore.online.streaming import State, prune, scores, start, update
 
-__all__ = [
-    "OnlineFit",
-    "State",
-    "fixed_basis",
-    "infer",
-    "prune",
-    "scores",
-    "start",
-    "update",
-]
+__all__ = ["OnlineFit", "State", "fixed_basis", "infer", "prune", "scores", "start", "update"]

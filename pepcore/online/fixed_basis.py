@@ -1,4 +1,4 @@
-"""Csató's projection on a basis that stays, joined with Power EP's by one number ρ; and the Nyström method.
+"""Sparse EP on a fixed basis, with one number ρ from csato2002's projection to Power EP; and the Nyström method.
 
 On a fixed basis csato2002's sparse EP is the one update of this book with another denominator: the site is computed
 with the variance s\\ + ρh of f(x_n), in place of s\\, and then projected on the basis. ρ = 1 is csato2002 (in
@@ -6,15 +6,17 @@ regression the posterior of DTC and VFE, and VFE's bound), ρ = 0 is Power EP wi
 order of the data is left, so all sites may move at once, and it takes a fraction of the time of `online.infer`.
 """
 
+from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pepcore.features import feature_map
-from pepcore.gaussian import log_determinant, safe_cholesky, solve_lower
-from pepcore.kernels.base import check_kernel
-from pepcore.likelihoods.base import check_likelihood
+from pepcore.gaussian import Array, log_determinant, safe_cholesky, solve_lower
+from pepcore.kernels.base import Kernel, check_kernel
+from pepcore.likelihoods.base import Likelihood, check_likelihood
 from pepcore.online.sequential import no_gradient, site_log_mass
 from pepcore.posterior import Posterior
 from pepcore.results import Fit
@@ -26,30 +28,17 @@ from pepcore.validation import check_fraction, check_inputs, check_jitter, check
 
 @one_blas_thread
 def infer(
-    kernel,
-    Z,
-    X,
-    y,
-    likelihood,
-    *,
-    rho=1.0,
-    step=1.0,
-    tolerance=1e-8,
-    max_sweeps=200,
-    jitter=1e-6,
-    callback=None,
-):
+    kernel: Kernel, Z: ArrayLike, X: ArrayLike, y: ArrayLike, likelihood: Likelihood, *,
+    rho: float = 1.0, step: float = 1.0, tolerance: float = 1e-8, max_sweeps: int = 200, jitter: float = 1e-6,
+    callback: Callable | None = None,
+) -> Fit:
     """Sparse EP on the basis Z with the sites of csato2002 (rho = 1), of Power EP (rho = 0), or in between.
 
     Parameters
     ----------
-    kernel : kernel
-    Z : (M, D) basis vectors
-    X : (N, D) inputs
-    y : (N,) targets, for Probit labels -1 and +1
+    Z, X, y : (M, D) basis vectors, (N, D) inputs, (N,) targets, for Probit labels -1 and +1
     likelihood : an object as in `pepcore.likelihoods`, log-concave
-    rho : float, in [0, 1]
-        Part of the residual variance h that belongs to the process when a site is computed.
+    rho : float, in [0, 1]; part of the residual variance h that belongs to the process when a site is computed
     step, tolerance, max_sweeps, jitter, callback : as in `power_ep.infer`
 
     Returns
@@ -57,12 +46,8 @@ def infer(
     Fit
         Without a gradient. `log_evidence` counts what the projections lose, ½ τ ρ h for each datum.
 
-    Raises
-    ------
-    ValueError
-        For wrong shapes, NaN, labels the likelihood does not know, a rho outside [0, 1], options of the sweeps that
-        `pepcore.sweeps` refuses, a jitter outside [0, 1e-2].
-
+    Raises ValueError for wrong shapes, NaN, labels the likelihood does not know, a rho outside [0, 1], options of the
+    sweeps that `pepcore.sweeps` refuses, a jitter outside [0, 1e-2].
     Source: csato2002 sections 4.4 and 4.5; :eq:`cs-rho`, :eq:`cs-fine`.
     """
     check_kernel(kernel)
@@ -70,9 +55,9 @@ def infer(
     X = check_inputs(X)
     Z = check_inputs(Z, "Z", columns=X.shape[1], copy=True)
     y = likelihood.validate(check_targets(y, len(X)))
-    features = feature_map(kernel, Z, X, check_jitter(jitter))
+    features: Any = feature_map(kernel, Z, X, check_jitter(jitter))
     evaluate = partial(_evaluate, features.A, features.h, y, likelihood, check_fraction(rho, "rho"))
-    options = {"step": step, "tolerance": tolerance, "max_sweeps": max_sweeps, "callback": callback}
+    options: dict[str, Any] = {"step": step, "tolerance": tolerance, "max_sweeps": max_sweeps, "callback": callback}
     state, ending = run_sweeps(evaluate, parallel, Sites.flat(len(X)), **options)
     posterior = Posterior(features.basis, state.mean, state.precision_cholesky)
     return Fit(state.log_evidence, posterior, likelihood, 1.0, state.sites, no_gradient, **ending)
@@ -82,14 +67,14 @@ class _State(NamedTuple):
     """Everything that follows from the sites."""
 
     sites: Sites
-    mean: np.ndarray  # (M,), m
-    precision_cholesky: np.ndarray  # (M, M), R Rᵀ = V⁻¹
+    mean: Array  # (M,), m
+    precision_cholesky: Array  # (M, M), R Rᵀ = V⁻¹
     log_evidence: float
     target: Sites
-    move: np.ndarray  # (2, N), from the sites to the target
+    move: Array  # (2, N), from the sites to the target
 
 
-def _evaluate(A, h, y, likelihood, rho, sites):
+def _evaluate(A: Array, h: Array, y: Array, likelihood: Likelihood, rho: float, sites: Sites) -> _State:
     """Posterior, evidence and targets for given sites; source: csato2002 eqs (109) to (114), projected by (126)."""
     if not np.all(sites.tau >= 0):
         raise ImproperCavityError("a site has a negative precision: the likelihood is not log-concave there")
@@ -109,32 +94,16 @@ def _evaluate(A, h, y, likelihood, rho, sites):
 
 
 @one_blas_thread
-def nystrom(kernel, Z, X, y, Xs, *, noise=0.1, jitter=1e-6):
+def nystrom(
+    kernel: Kernel, Z: ArrayLike, X: ArrayLike, y: ArrayLike, Xs: ArrayLike, *, noise: float = 0.1, jitter: float = 1e-6
+) -> tuple[Array, Array]:
     """Regression with K replaced by its Nyström approximation AᵀA, and nothing else: for comparison only.
 
     The covariances of Xs with X stay exact, so the whole is no Gaussian process: a variance may come out negative.
+    Arguments as in `power_ep.regression`, with basis vectors Z (M, D); Xs is (S, D).
 
-    Parameters
-    ----------
-    kernel : kernel
-    Z : (M, D) basis vectors
-    X : (N, D) inputs
-    y : (N,) targets
-    Xs : (S, D) where to predict
-    noise : float
-        Noise variance, > 0.
-    jitter : float, as in `power_ep.regression`
-
-    Returns
-    -------
-    mean (S,), variance (S,)
-        kᵀ(σ²I + AᵀA)⁻¹y and k(x, x) − kᵀ(σ²I + AᵀA)⁻¹k with k = k(X, x).
-
-    Raises
-    ------
-    ValueError
-        For wrong shapes, NaN, a noise that is not positive, a jitter outside [0, 1e-2].
-
+    Returns mean kᵀ(σ²I + AᵀA)⁻¹y (S,) and variance k(x, x) − kᵀ(σ²I + AᵀA)⁻¹k (S,) with k = k(X, x).
+    Raises ValueError for wrong shapes, NaN, a noise that is not positive, a jitter outside [0, 1e-2].
     Source: csato2002 eqs (133) and (134); :eq:`cs-nystrom`.
     """
     check_kernel(kernel)
@@ -143,7 +112,7 @@ def nystrom(kernel, Z, X, y, Xs, *, noise=0.1, jitter=1e-6):
     Xs = check_inputs(Xs, "Xs", columns=X.shape[1])
     y = check_targets(y, len(X))
     noise = check_positive(noise, "noise")
-    A = feature_map(kernel, Z, X, check_jitter(jitter)).A
+    A: Any = feature_map(kernel, Z, X, check_jitter(jitter)).A
     R, _ = safe_cholesky(noise * np.eye(len(A)) + A @ A.T, name="noise I + A A'")
     k = kernel(X, Xs)
     white_y, white_k = (solve_lower(R, np.array(A @ b, order="F")) for b in (y, k))

@@ -1,19 +1,22 @@
-"""A Gaussian process on basis vectors that come and go, every step in O(M²).
+"""A Gaussian process on a changing set of basis vectors, every step in O(M²).
 
 It is kept in the book's coordinates, v = Wu with K⁻¹ = WᵀW: the posterior N(m, V), whose V lies between 0 and I however
-close the basis vectors are, and the sum of the sites, Λ and b with V⁻¹ = I + Λ. The lemma's (α, C) and the EP parameters
-of `pepcore.online.projection` have elements as large as those of K⁻¹; they are computed where someone asks for them.
+close the basis vectors are, and the sum of the sites, Λ and b with V⁻¹ = I + Λ. The lemma's (α, C) and the EP
+parameters of `pepcore.online.projection` have elements as large as those of K⁻¹; they are computed on request.
 
-A new basis vector adds a coordinate to v, at its prior: nothing else changes. To remove one, v is rotated until the part
-of f there that the other basis vectors do not determine is a coordinate of its own. That coordinate is then set to zero:
-the posterior given v_j = 0 is the one with the least KL(pruned ‖ full).
+A new basis vector adds a coordinate to v, at its prior: nothing else changes. To remove one, v is rotated until the
+part of f there that the other basis vectors do not determine is a coordinate of its own. That coordinate is then set to
+zero: the posterior given v_j = 0 is the one with the least KL(pruned ‖ full).
 """
+
+from typing import Self
 
 import numpy as np
 from scipy.linalg import blas
 
 from pepcore.features import Basis
-from pepcore.gaussian import cholesky_inverse, inverse_lower, log_determinant
+from pepcore.gaussian import Array, cholesky_inverse, inverse_lower, log_determinant
+from pepcore.kernels.base import Kernel
 from pepcore.online.projection import from_precision
 from pepcore.posterior import Posterior
 from pepcore.sites import rank_one_update
@@ -27,23 +30,25 @@ class Process:
 
     The arrays have a slot for every basis vector that may come, and its own coordinate of v. Rows and columns of free
     slots are zero in all of them, so that they can be multiplied as they are; nothing is ever shifted.
-
-    Attributes
-    ----------
-    Z : (S, D) basis vectors, by slot
-    rows : (S,) number of the datum in each slot; GIVEN or FREE
-    W : (S, S), features a(x) = W k(x), so that v = Wu and K⁻¹ = WᵀW
-    mean, V : (S,), (S, S), m and V
-    precision, shift : (S, S), (S,), Λ = Σ τ a aᵀ and b = Σ ν a over the sites
-    log_height : float
-        Logarithm of the product of the sites' heights, from which the evidence follows.
-    q, spread, sharpness : (S,), diagonals of WᵀW, WᵀVW and WᵀΛW, for the scores
     """
+
+    kernel: Kernel
+    Z: Array  # (S, D), basis vectors by slot
+    rows: np.ndarray  # (S,), number of the datum in each slot; GIVEN or FREE
+    W: Array  # (S, S), features a(x) = W k(x), so that v = Wu and K⁻¹ = WᵀW
+    mean: Array  # (S,), m
+    V: Array  # (S, S)
+    precision: Array  # (S, S), Λ = Σ τ a aᵀ over the sites
+    shift: Array  # (S,), b = Σ ν a
+    log_height: float  # logarithm of the product of the sites' heights, from which the evidence follows
+    q: Array  # (S,), diagonal of WᵀW; this and the next two are for the scores
+    spread: Array  # (S,), diagonal of WᵀVW
+    sharpness: Array  # (S,), diagonal of WᵀΛW
 
     MATRICES = ("W", "V", "precision")
     VECTORS = ("mean", "shift", "q", "spread", "sharpness")
 
-    def __init__(self, kernel, columns, slots):
+    def __init__(self, kernel: Kernel, columns: int, slots: int) -> None:
         self.kernel = kernel
         self.Z = np.zeros((slots, columns))
         self.rows = np.full(slots, FREE)
@@ -55,7 +60,7 @@ class Process:
             setattr(self, name, np.zeros(slots))
 
     @classmethod
-    def fixed(cls, kernel, Z):
+    def fixed(cls, kernel: Kernel, Z: Array) -> Self:
         """The prior, on pseudo-inputs Z (M, D) that are no data."""
         process = cls(kernel, Z.shape[1], len(Z))
         process.Z[:], process.rows[:], process.W[:] = Z, GIVEN, inverse_lower(Basis.build(kernel, Z, jitter=0.0).L)
@@ -65,20 +70,20 @@ class Process:
     # --- slots --------------------------------------------------------------------------------------------------------
 
     @property
-    def used(self):
+    def used(self) -> np.ndarray:
         """Slots in use, (M,) indices."""
         return np.flatnonzero(self.rows != FREE)
 
     @property
-    def slots(self):
+    def slots(self) -> int:
         return len(self.rows)
 
-    def free_slot(self):
+    def free_slot(self) -> int | None:
         """A slot that is free, or None."""
         slot = int(self.rows.argmin())
         return slot if self.rows[slot] == FREE else None
 
-    def resized(self, slots):
+    def resized(self, slots: int) -> "Process":
         """A copy with so many slots; it takes the basis vectors in the order they have here."""
         used = self.used
         other = Process(self.kernel, self.Z.shape[1], slots)
@@ -91,30 +96,30 @@ class Process:
             getattr(other, name)[place] = getattr(self, name)[used]
         return other
 
-    def with_room(self, budget, columns):
+    def with_room(self, budget: int | None, columns: int) -> "Process":
         """A copy to learn inputs of so many columns with: one slot more than the budget, or some to be doubled."""
         slots = max(FIRST_SLOTS, 2 * self.slots) if budget is None else budget + 1
         return self.resized(slots) if self.slots else Process(self.kernel, columns, slots)
 
-    def compact(self):
+    def compact(self) -> "Process":
         """A copy without free slots."""
         return self.resized(len(self.used))
 
     # --- what the process says ----------------------------------------------------------------------------------------
 
     @property
-    def alpha(self):
+    def alpha(self) -> Array:
         """α = Wᵀm (S,); source: csato2002 eq. (106); :eq:`cs-process`."""
         return self.W.T @ self.mean
 
     @property
-    def C(self):
+    def C(self) -> Array:
         """C = −Wᵀ(I − V)W (S, S); source: csato2002 eq. (106); :eq:`cs-process`."""
         inside = self.V.copy()
         inside[self.used, self.used] -= 1.0
         return self.W.T @ inside @ self.W
 
-    def posterior(self):
+    def posterior(self) -> Posterior:
         """The book's Posterior, whose coordinates have a triangular W."""
         used = self.used
         basis = Basis.build(self.kernel, self.Z[used], jitter=0.0)
@@ -122,18 +127,18 @@ class Process:
         precision = turn.T @ self.precision[np.ix_(used, used)] @ turn
         return Posterior(basis, *from_precision(precision, turn.T @ self.shift[used]))
 
-    def log_evidence(self):
+    def log_evidence(self) -> float:
         """log ∫ N(v; 0, I) Π c_n t_n dv: the sites' heights, and the posterior's log-normaliser less the prior's."""
         used = self.used
         m, R = from_precision(self.precision[np.ix_(used, used)], self.shift[used])
         return float(self.log_height + 0.5 * (((R.T @ m) ** 2).sum() - log_determinant(R)))
 
-    def scores(self):
+    def scores(self) -> Array:
         """KL(pruned ‖ full) (S,) in nats that removing each basis vector would cost; no slot may be free.
 
         ½ [Λ_jj + log V_jj + m_j²/V_jj] in the coordinate j that would be set to zero.
 
-        Source: csato2002 section 4.6, there without derivation; :eq:`cs-score`.
+        Source: csato2002 section 4.6, there without derivation; :eq:`cs-score`, :eq:`cs-score-all`.
         """
         sharpness = self.sharpness / self.q
         # no variance is below the inverse of the precision, but rounding may say so
@@ -142,17 +147,11 @@ class Process:
 
     # --- what changes it ----------------------------------------------------------------------------------------------
 
-    def multiply(self, a, tau, nu, Va, mean, variance):
-        """Multiply the factor exp(ν aᵀv − ½ τ (aᵀv)²) in; with −τ and −ν it is divided out.
+    def multiply(self, a: Array, tau: float, nu: float, Va: Array, mean: float, variance: float) -> None:
+        """Multiply in the factor exp(ν aᵀv − ½ τ (aᵀv)²); with −τ and −ν it is divided out.
 
-        With τ = −r/(1 + rσ²) and ν = τ(m − q/r) the change is m + q Va and V + r Va aᵀV, the online update.
-
-        Parameters
-        ----------
-        a : (S,) direction
-        tau, nu : float
-        Va : (S,)
-        mean, variance : float, the moments aᵀm and aᵀVa > 0 of aᵀv
+        With τ = −r/(1 + rσ²) and ν = τ(m − q/r) the change is m + q Va and V + r Va aᵀV, the online update. `a` and Va
+        are (S,), mean and variance > 0 the moments aᵀm and aᵀVa of aᵀv.
 
         Source: csato2002 eqs (107), (115) and (131); :eq:`cs-online`, :eq:`cs-delete`.
         """
@@ -162,18 +161,12 @@ class Process:
         self.spread -= tau / (1 + tau * variance) * (Va @ self.W) ** 2
         self.sharpness += tau * (a @ self.W) ** 2
 
-    def include(self, slot, x, row, a, novelty):
-        """A new basis vector x (D,) takes a free slot; the process stays what it is.
+    def include(self, slot: int, x: Array, row: int, a: Array, novelty: float) -> None:
+        """Put the new basis vector x (D,), datum number `row`, into the free `slot`; the process itself does not change.
 
-        Parameters
-        ----------
-        slot : int, a free one
-        x : (D,)
-        row : int, its number among the data
-        a : (S,) features of x before; afterwards a[slot] is √γ
-        novelty : float, γ = k(x, x) − |a|² > 0
+        `a` (S,) are the features of x before, novelty is γ = k(x, x) − |a|² > 0; afterwards a[slot] is √γ.
 
-        Source: csato2002 section 4.6.
+        Source: csato2002 section 4.6; :eq:`cs-span`.
         """
         self.Z[slot], self.rows[slot] = x, row
         added = -(a @ self.W) / np.sqrt(novelty)  # v_new = (f(x) − aᵀv)/√γ = (f(x) − aᵀWu)/√γ
@@ -183,15 +176,12 @@ class Process:
         self.q += added**2
         self.spread += added**2
 
-    def prune(self, slot):
+    def prune(self, slot: int) -> Array | None:
         """Remove the basis vector in `slot` with the least KL(pruned ‖ full).
 
-        Returns
-        -------
-        h : (S,) or None
-            Directions of sites turn to a − 2 (aᵀh) h; None where they stay. Afterwards a[slot] must be set to zero.
-
-        Source: csato2002 eqs (77), (79), (126) and (128); :eq:`cs-condition`.
+        Returns h (S,), by which the directions of sites turn to a − 2 (aᵀh) h, or None where they stay. Afterwards
+        a[slot] must be set to zero.
+        Source: csato2002 eqs (77), (79), (126) and (128); :eq:`cs-condition`, :eq:`cs-marginal`.
         """
         h = self._turn(slot)
         last, V_column, sharp_column = self.W[slot].copy(), self.V[:, slot].copy(), self.precision[:, slot].copy()
@@ -211,7 +201,7 @@ class Process:
         self.rows[slot] = FREE
         return h
 
-    def _turn(self, slot):
+    def _turn(self, slot: int) -> Array | None:
         """Reflect v so that its coordinate `slot` is what f at this basis vector has that the others do not determine.
 
         That is the direction W[:, slot]: along it u = W⁻¹v changes in this slot alone.
@@ -231,12 +221,10 @@ class Process:
             blas.dger(-1.0, z, h, a=matrix, overwrite_a=1)
         return h
 
-    def refresh(self):
+    def refresh(self) -> Array:
         """Compute everything afresh from the basis vectors, Λ and b, so that rounding does not pile up.
 
-        Returns
-        -------
-        turn : (S, S), orthogonal on the slots in use: directions of sites become a @ turn
+        Returns the turn (S, S), orthogonal on the slots in use: directions of sites become a @ turn.
         """
         self.age = 0
         used = self.used

@@ -1,9 +1,14 @@
-"""One datum after the other: what `pepcore.online` does to a `Process`, for streams and for sparse EP alike."""
+"""Learning one datum after the other in a `Process`, for streams and for sparse EP alike."""
 
 import math
+from typing import Any
 
 import numpy as np
 from scipy.linalg import blas
+
+from pepcore.gaussian import Array
+from pepcore.likelihoods.base import Likelihood
+from pepcore.online.process import Process
 
 LOST = 1e-8  # part of a variance that a site leaves, below which dividing the site out would leave mostly rounding
 BLOCK = 128  # rows whose covariances with each other and with the basis vectors are computed together
@@ -16,15 +21,14 @@ class DirectedSites:
     ----------
     tau, nu : (N,)
     A : (N, S), a_n in the coordinates of the process: the site is a function of a_nᵀv = p_nᵀu, and P = A W
-    log_heights : (N,)
-        log c_n of the site c_n exp(ν_n a_nᵀv − ½ τ_n (a_nᵀv)²), the projections' losses included.
+    log_heights : (N,); log c_n of the site c_n exp(ν_n a_nᵀv − ½ τ_n (a_nᵀv)²), the projections' losses included
     """
 
-    def __init__(self, size, slots):
+    def __init__(self, size: int, slots: int) -> None:
         self.tau, self.nu, self.log_heights = np.zeros(size), np.zeros(size), np.zeros(size)
         self.A = np.zeros((size, slots), order="F")
 
-    def project(self, slot, h):
+    def project(self, slot: int, h: Array | None) -> None:
         """Turn the directions as `Process.prune` says, and leave out coordinate `slot`: P ← P P_N.
 
         −½ τ (aᵀv)² is replaced by its mean over the prior of the coordinate that is lost.
@@ -39,32 +43,25 @@ class DirectedSites:
 
 
 class Learner:
-    """Takes data in, one after the other.
+    """Learns one datum after the other, and changes the process.
 
-    Parameters
-    ----------
-    process : Process, which is changed
-    likelihood : the likelihood
-    budget, novelty, rho : as in `online.infer`
-    sites : DirectedSites to remember, for EP; None forgets each datum
+    `budget`, `novelty` and `rho` are as in `online.infer`; `sites` remembers each datum's site, for EP, and None
+    forgets them.
     """
 
-    def __init__(self, process, likelihood, budget, novelty, rho=1.0, sites=None):
-        self.process, self.likelihood, self.sites = process, likelihood, sites
+    def __init__(
+        self, process: Process, likelihood: Likelihood, budget: int | None, novelty: float, rho: float = 1.0,
+        sites: DirectedSites | None = None,
+    ) -> None:
+        self.process, self.likelihood = process, likelihood
+        self.sites: Any = sites
         self.budget, self.novelty, self.rho = budget, novelty, rho
 
-    def sweep(self, X, y, order, first=0, moving=True):
-        """Take in rows `order` of X (N, D) and y (N,).
+    def sweep(self, X: Array, y: Array, order: Any, first: int = 0, moving: bool = True) -> dict:
+        """Take in rows `order` of X (N, D) and y (N,); `first` is the number of row 0 among all data.
 
-        Parameters
-        ----------
-        first : int, number of row 0 among all data
-        moving : bool, whether basis vectors may come and go
-
-        Returns
-        -------
-        dict: "log_predictive", "change", "included", "removed", see `online.OnlineFit`; a basis vector that went at
-        the same visit at which it came counts as neither
+        If `moving`, basis vectors may come and go. Returns the dict "log_predictive", "change", "included", "removed",
+        see `online.OnlineFit`; a basis vector that went at the same visit at which it came counts as neither.
         """
         self.report = {"log_predictive": 0.0, "change": 0.0, "included": 0, "removed": 0}
         for begin in range(0, len(order), BLOCK):
@@ -77,7 +74,7 @@ class Learner:
                     self._refresh()
         return self.report
 
-    def sum_sites(self, without=-1):
+    def sum_sites(self, without: int = -1) -> None:
         """Λ and b afresh from the sites, perhaps without that of one row, and everything else from these.
 
         Source: csato2002 eqs (126) and (128).
@@ -89,12 +86,12 @@ class Learner:
         process.log_height = float(counted @ sites.log_heights)
         self._refresh()
 
-    def _refresh(self):
+    def _refresh(self) -> None:
         turn = self.process.refresh()
         if self.sites is not None:
             self.sites.A = np.asfortranarray(self.sites.A @ turn)
 
-    def _open(self, X):
+    def _open(self, X: Array) -> None:
         """Prior covariances of a block of rows with the basis vectors, by slot, and with each other."""
         process = self.process
         self.X, self.prior = X, process.kernel.diagonal(X)
@@ -104,7 +101,7 @@ class Learner:
         if len(used):
             self.k[:, used] = process.kernel(X, process.Z[used])
 
-    def _visit(self, i, row, number, y, moving):
+    def _visit(self, i: int, row: int, number: int, y: Array, moving: bool) -> None:
         """Divide the datum's site out, compute it anew, multiply it in, keep to the budget.
 
         Source: csato2002 section 4.6; eqs (53), (57), (61), (107) and (114); :eq:`cs-q-r`, :eq:`cs-eta`.
@@ -119,7 +116,8 @@ class Learner:
         variance = np.array([spread + novelty])
         l, d1, d2 = (float(d[0]) for d in self.likelihood.log_moment(y, np.array([mean]), variance, 1.0))
 
-        residual, newcomer = novelty, None
+        newcomer: Any = None
+        residual = novelty
         if moving and novelty > self.novelty * prior:
             newcomer = process.free_slot()
             process.include(newcomer, self.X[i], number, a, novelty)
@@ -136,11 +134,11 @@ class Learner:
         if newcomer is not None:
             self._keep_to_budget(newcomer)
 
-    def _forget(self, row):
+    def _forget(self, row: int) -> None:
         """Divide the site of a datum out, if it has one; source: csato2002 eq. (131).
 
-        Where a site is so sharp that this would leave mostly rounding, the others are multiplied anew; if all have τ >= 0 their
-        product is proper.
+        Where a site is so sharp that this would leave mostly rounding, the others are multiplied anew; if all have τ >=
+        0 their product is proper.
         """
         sites, process = self.sites, self.process
         if sites is None or not (sites.tau[row] or sites.nu[row]):
@@ -154,7 +152,7 @@ class Learner:
             process.multiply(a, -tau, -nu, Va, a @ process.mean, spread)
             process.log_height -= sites.log_heights[row]
 
-    def _remember(self, row, tau, nu, log_height, a, spread):
+    def _remember(self, row: int, tau: float, nu: float, log_height: float, a: Array, spread: float) -> None:
         sites = self.sites
         if sites is None:
             return
@@ -163,7 +161,7 @@ class Learner:
         self.report["change"] = max(self.report["change"], float(moved))
         sites.tau[row], sites.nu[row], sites.log_heights[row], sites.A[row] = tau, nu, log_height, a
 
-    def _keep_to_budget(self, newcomer):
+    def _keep_to_budget(self, newcomer: int) -> None:
         """One basis vector too many: the one of least score goes, perhaps the newcomer itself."""
         process, least = self.process, newcomer
         full = self.budget is not None and process.free_slot() is None
@@ -173,14 +171,14 @@ class Learner:
         self.report["included"] += not full or least != newcomer
         self.report["removed"] += full and least != newcomer
 
-    def drop(self, slot):
+    def drop(self, slot: int) -> None:
         """Remove the basis vector in `slot`, from process and sites alike."""
         h = self.process.prune(slot)
         self.k[:, slot] = 0.0
         if self.sites is not None:
             self.sites.project(slot, h)
 
-    def _grow(self):
+    def _grow(self) -> None:
         more = self.process.slots
         self.process = self.process.resized(2 * more)
         self.k = np.pad(self.k, ((0, 0), (0, more)))
@@ -188,28 +186,29 @@ class Learner:
             self.sites.A = np.pad(self.sites.A, ((0, 0), (0, more)))
 
 
-def _site(l, d1, d2, mean, spread, kept, shrinkage):
+def _site(
+    l: float, d1: float, d2: float, mean: float, spread: float, kept: float, shrinkage: float
+) -> tuple[float, float, float]:
     """τ, ν and log height of the site that moves N(mean, spread + kept) to the moments of the tilted distribution.
 
     l, d1 and d2 are log E[p(y|f)] and its derivatives in the mean, with the whole variance of f. `kept` is the part of
     the residual variance that belongs to the process; the site is then taken for a function of aᵀv, of variance
     `spread`, alone, and its logarithm loses ½ τ · kept on average. `shrinkage` is 1 + d2 · (spread + kept).
 
-    Source: csato2002 eqs (108) to (114), with the constant of eq. (111) that eq. (113) lacks; :eq:`cs-site`, :eq:`cs-rho`.
+    Source: csato2002 eqs (108) to (114), with the constant of eq. (111) that eq. (113) lacks; :eq:`cs-site`,
+    :eq:`cs-rho`.
     """
     tau, nu = -d2 / shrinkage, (d1 - d2 * mean) / shrinkage
     return tau, nu, l - site_log_mass(tau, nu, mean, spread + kept) - 0.5 * tau * kept
 
 
-def site_log_mass(tau, nu, mean, variance):
+def site_log_mass(tau: Any, nu: Any, mean: Any, variance: Any) -> Any:
     """log E[exp(νf − ½τf²)] under f ~ N(mean, variance), with 1 + τ · variance > 0; the arguments broadcast."""
     growth = 1 + tau * variance
     return 0.5 * ((nu**2 * variance + 2 * nu * mean - tau * mean**2) / growth - np.log(growth))
 
 
-def no_gradient():
+def no_gradient() -> dict:
     """What a `Fit` without gradient answers."""
-    raise NotImplementedError(
-        "csato2002's methods do not learn hyper-parameters, so there is no gradient of the evidence; "
-        "learn them with training.fit and give the kernel that it returns"
-    )
+    raise NotImplementedError("csato2002's methods do not learn hyper-parameters, so there is no gradient of the "
+                              "evidence; learn them with training.fit and give the kernel that it returns")

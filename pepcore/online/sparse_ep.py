@@ -1,11 +1,16 @@
 """Sparse EP with projections, on data at hand: the online step, sweep after sweep."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pepcore.features import row_blocks
-from pepcore.gaussian import solve_lower
+from pepcore.gaussian import Array, solve_lower
+from pepcore.kernels.base import Kernel
+from pepcore.likelihoods.base import Likelihood
 from pepcore.normal_equations import check_left_out
 from pepcore.online.process import Process
 from pepcore.online.sequential import DirectedSites, Learner, no_gradient
@@ -25,21 +30,19 @@ class OnlineFit(Fit):
 
     Attributes
     ----------
-    state : State, from which `update` may go on with further data
     basis : (M,) numbers of the data that are basis vectors; −1 for pseudo-inputs that were given as Z
-    projection : (N, M), P: the site of datum n is a function of P[n] @ f(Z)
     history : list of dict, one for each sweep: "log_evidence", "change", "included" and "removed" (basis vectors),
         "log_predictive" (Σ log p(y_n | cavity) in nats) and the "posterior" then
     """
 
-    state: State
-    projection: np.ndarray
+    state: State  #: from which `update` may go on with further data
+    projection: Array  #: (N, M), P: the site of datum n is a function of P[n] @ f(Z)
 
     @property
-    def basis(self):
+    def basis(self) -> np.ndarray:
         return self.state.basis
 
-    def _left_out(self, X, y):
+    def _left_out(self, X: Array, y: Array) -> LeftOut:
         """The site of datum n lies along d = Lᵀp_n, its prediction along a: m − Vd (ν − τμ)/c and V + τ Vd dᵀV/c.
 
         Source: csato2002 eq. (131); :eq:`loo-direction`.
@@ -62,46 +65,29 @@ class OnlineFit(Fit):
 
 @one_blas_thread
 def infer(
-    kernel,
-    X,
-    y,
-    likelihood,
-    *,
-    budget=None,
-    novelty=1e-6,
-    max_sweeps=1,
-    moving_sweeps=None,
-    Z=None,
-    rho=1.0,
-    order=None,
-    tolerance=1e-8,
-    callback=None,
-):
+    kernel: Kernel, X: ArrayLike, y: ArrayLike, likelihood: Likelihood, *,
+    budget: int | None = None, novelty: float = 1e-6, max_sweeps: int = 1, moving_sweeps: int | None = None,
+    Z: ArrayLike | None = None, rho: float = 1.0, order: ArrayLike | None = None, tolerance: float = 1e-8,
+    callback: Callable | None = None,
+) -> OnlineFit:
     """Online learning (one sweep) or sparse EP with projections (several).
 
     Parameters
     ----------
-    kernel : kernel
-    X : (N, D) inputs
-    y : (N,) targets, for Probit labels -1 and +1
+    X, y : (N, D) inputs, (N,) targets, for Probit labels -1 and +1
     likelihood : an object as in `pepcore.likelihoods`, log-concave
     budget, novelty : as in `start`
-    max_sweeps : int
-        1 is online learning, more is sparse EP.
+    max_sweeps : 1 is online learning, more is sparse EP
     moving_sweeps : int, optional
         Sweeps in which basis vectors may come and go; afterwards they stay, without which sparse EP need not converge.
-    Z : (M, D), optional
-        Basis vectors that stay from the beginning, in place of data that come and go.
+    Z : (M, D), optional; basis vectors that stay from the beginning, in place of data that come and go
     rho : float, in [0, 1]
         Part of the residual variance γ of a datum that is no basis vector that belongs to the process when its site is
         computed: 1 is csato2002; with Z, 0 is Power EP with alpha = 1, see `pepcore.online.fixed_basis`.
-    order : (N,), optional
-        Permutation in which the data are taken in every sweep.
-    tolerance : float
-        Converged when in a whole sweep no basis vector came or went and no site moved by more: max over data of
-        |τ* − τ| s and |ν* − ν| √s, s the variance of the site's pᵀu.
-    callback : callable (record) or None
-        Called after each sweep with the dict that enters the history.
+    order : (N,), optional; permutation in which the data are taken in every sweep
+    tolerance : converged when in a whole sweep no basis vector came or went and no site moved by more: max over data of
+        |τ* − τ| s and |ν* − ν| √s, s the variance of the site's pᵀu
+    callback : called after each sweep with the dict that enters the history
 
     Returns
     -------
@@ -111,11 +97,9 @@ def infer(
 
     Raises
     ------
-    ValueError
-        For wrong shapes, NaN, labels the likelihood does not know, a budget or sweeps that are no positive whole
-        number, a novelty outside (0, 1), a rho outside [0, 1], an order that is no permutation, a budget beside Z.
-    ImproperCavityError
-        If the likelihood is not log-concave and a site leaves no proper posterior.
+    ValueError for wrong shapes, NaN, labels the likelihood does not know, a budget or sweeps that are no positive whole
+        number, a novelty outside (0, 1), a rho outside [0, 1], an order that is no permutation, a budget beside Z
+    ImproperCavityError if the likelihood is not log-concave and a site leaves no proper posterior
 
     Source: csato2002 sections 4.4 and 4.6; :eq:`cs-delete`, :eq:`cs-P`.
     """
@@ -135,7 +119,8 @@ def infer(
     sites = DirectedSites(len(X), process.slots)
     learner = Learner(process, likelihood, state.budget, state.novelty, rho, sites)
 
-    history, converged = [], False
+    history: list[dict] = []
+    converged = False
     while len(history) < max_sweeps and not converged:
         report = learner.sweep(X, y, order, moving=len(history) < moving_sweeps)
         learner.sum_sites()
@@ -155,11 +140,11 @@ def infer(
         )
     state = replace(state, process=learner.process.compact(), seen=len(X), log_predictive=report["log_predictive"])
     result = report["log_evidence"], report["posterior"], likelihood, 1.0, Sites(sites.tau, sites.nu)
-    more = {"state": state, "projection": sites.A @ learner.process.W[:, learner.process.used]}
+    more: dict[str, Any] = {"state": state, "projection": sites.A @ learner.process.W[:, learner.process.used]}
     return OnlineFit(*result, no_gradient, converged, message, len(history), history, **more)
 
 
-def _shortfall(report, tolerance):
+def _shortfall(report: dict, tolerance: float) -> str:
     return (
         f"(in the last sweep {report['included']} basis vectors came, {report['removed']} went, sites changed "
         f"by {report['change']:.2g}, tolerance {tolerance:.2g})"

@@ -1,11 +1,16 @@
-"""Online learning from a stream: a state, and what changes it."""
+"""Online learning from a stream: a state, and the functions that change it."""
 
 from dataclasses import dataclass, replace
 
-from pepcore.kernels.base import check_plain
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pepcore.gaussian import Array
+from pepcore.kernels.base import Kernel, check_plain
 from pepcore.likelihoods.base import Likelihood, check_likelihood
 from pepcore.online.process import Process
 from pepcore.online.sequential import Learner, no_gradient
+from pepcore.posterior import Posterior
 from pepcore.results import Result
 from pepcore.threads import one_blas_thread
 from pepcore.validation import check_count, check_inputs, check_positive, check_targets
@@ -18,48 +23,45 @@ class State(Result):
     Attributes
     ----------
     kernel, likelihood, budget, novelty : as given to `start`
-    process : Process, the numbers themselves; not to be changed
-    seen : int, data so far
-    log_predictive : float, Σ log p(y_n | the data before n) in nats: how well each datum was foretold
     """
 
-    kernel: object
+    kernel: Kernel
     likelihood: Likelihood
     budget: int | None
     novelty: float
-    process: Process
-    seen: int = 0
-    log_predictive: float = 0.0
+    process: Process  #: the numbers themselves; not to be changed
+    seen: int = 0  #: data so far
+    log_predictive: float = 0.0  #: Σ log p(y_n | the data before n) in nats: how well each datum was predicted
 
     @property
-    def basis(self):
+    def basis(self) -> np.ndarray:
         """Numbers (M,) of the data that are basis vectors."""
         return self.process.rows
 
     @property
-    def Z(self):
+    def Z(self) -> Array:
         """Basis vectors (M, D)."""
         return self.process.Z
 
     @property
-    def alpha(self):
+    def alpha(self) -> Array:
         """α (M,): mean(x) = k_u(x)ᵀα. Source: csato2002 eq. (106)."""
         return self.process.alpha
 
     @property
-    def C(self):
+    def C(self) -> Array:
         """C (M, M): variance(x) = k(x, x) + k_u(x)ᵀC k_u(x). Source: csato2002 eq. (106)."""
         return self.process.C
 
     @property
-    def posterior(self):
+    def posterior(self) -> Posterior:
         """The book's Posterior."""
         if not len(self.basis):
             raise ValueError("this state has seen no data yet; give it some with online.update(state, X, y)")
         return self.process.posterior()
 
     @property
-    def log_evidence(self):
+    def log_evidence(self) -> float:
         """Log of the sites' normaliser, in nats: what all data add up to, less what the projections lost.
 
         Without projections it is `log_predictive` after one sweep, and EP's evidence at convergence.
@@ -67,51 +69,41 @@ class State(Result):
         return self.process.log_evidence() if len(self.basis) else 0.0
 
     @property
-    def gradient(self):
+    def gradient(self) -> dict:
         return no_gradient()
 
     @property
-    def converged(self):
+    def converged(self) -> bool:
         """False: online learning looks at each datum once; `online.infer` with max_sweeps above 1 goes on."""
         return False
 
     @property
-    def message(self):
+    def message(self) -> str:
         return f"{self.seen} data seen once each"
 
     @property
-    def history(self):
+    def history(self) -> list:
         """A list with one dict: "seen", "log_evidence" and "log_predictive"."""
         return [{"seen": self.seen, "log_evidence": self.log_evidence, "log_predictive": self.log_predictive}]
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         if not len(self.basis):
             return f"State(no data yet, {self.likelihood!r})"
         return super().__repr__()
 
 
-def start(kernel, likelihood, *, budget=None, novelty=1e-6):
+def start(kernel: Kernel, likelihood: Likelihood, *, budget: int | None = None, novelty: float = 1e-6) -> State:
     """A state that has seen no data.
 
     Parameters
     ----------
-    kernel : kernel
     likelihood : an object as in `pepcore.likelihoods`, log-concave
-    budget : int, optional
-        Most basis vectors that are kept, M_BV; without it all novel data are.
-    novelty : float
-        ε_tol: a datum becomes a basis vector if the prior variance that the others leave it, γ, is more than this part
-        of k(x, x). With less than about 1e-10 the prior covariance of the basis vectors is as good as singular.
+    budget : most basis vectors that are kept, M_BV; without it all novel data are
+    novelty : ε_tol: a datum becomes a basis vector if the prior variance that the others leave it, γ, is more than this
+        part of k(x, x). With less than about 1e-10 the prior covariance of the basis vectors is as good as singular.
 
-    Returns
-    -------
-    State
-
-    Raises
-    ------
-    ValueError
-        For a budget that is no positive whole number, a novelty outside (0, 1), a kernel with other pseudo-points.
-
+    Raises ValueError for a budget that is no positive whole number, a novelty outside (0, 1), a kernel with other
+    pseudo-points.
     Source: csato2002 section 4.6.
     """
     check_plain(kernel, "online methods")
@@ -125,26 +117,16 @@ def start(kernel, likelihood, *, budget=None, novelty=1e-6):
 
 
 @one_blas_thread
-def update(state, X, y):
-    """Learn from more data, one after the other, each looked at once.
+def update(state: State, X: ArrayLike, y: ArrayLike) -> State:
+    """Learn from more data, each looked at once; return the new state and leave the old one as it is.
 
-    Parameters
-    ----------
-    state : State, which stays as it is
-    X : (B, D) inputs
-    y : (B,) targets, for Probit labels -1 and +1
-
-    Returns
-    -------
-    State
-        It needs O(M²) numbers however many data it has seen, and O(M²) time for each.
+    X is (B, D) and y (B,), for Probit labels -1 and +1. The state takes O(M²) numbers however many data it has seen,
+    and each datum O(M²) time.
 
     Raises
     ------
-    ValueError
-        For wrong shapes, NaN, or labels the likelihood does not know.
-    ImproperCavityError
-        If the likelihood is not log-concave and a site leaves no proper posterior.
+    ValueError for wrong shapes, NaN, or labels the likelihood does not know
+    ImproperCavityError if the likelihood is not log-concave and a site leaves no proper posterior
 
     Source: csato2002 sections 4.2 and 4.6; :eq:`cs-online`, :eq:`cs-eta`.
     """
@@ -158,23 +140,10 @@ def update(state, X, y):
     return replace(state, process=learner.process.compact(), seen=state.seen + len(X), log_predictive=log_predictive)
 
 
-def prune(state, i):
-    """The state without its basis vector number i: the one of least KL(pruned ‖ full) among all on the others.
+def prune(state: State, i: int) -> State:
+    """The state without its basis vector number i: of all processes on the others, the least KL(pruned ‖ full) away.
 
-    Parameters
-    ----------
-    state : State with at least two basis vectors; it stays as it is
-    i : int, in 0 ... M − 1
-
-    Returns
-    -------
-    State
-
-    Raises
-    ------
-    ValueError
-        If i is no number of a basis vector, or there is only one.
-
+    Raises ValueError if i is not in 0 ... M − 1, or there is only one basis vector. The state given stays as it is.
     Source: csato2002 eqs (77), (79), (126) and (128); :eq:`cs-condition`, :eq:`cs-prune`.
     """
     _check_state(state)
@@ -186,16 +155,18 @@ def prune(state, i):
     return replace(state, process=process.resized(M - 1))
 
 
-def scores(state):
-    """KL(pruned ‖ full) (M,) in nats that removing each basis vector would cost; source: csato2002 section 4.6."""
+def scores(state: State) -> Array:
+    """KL(pruned ‖ full) (M,) in nats that removing each basis vector would cost.
+
+    Source: csato2002 section 4.6; :eq:`cs-score`, :eq:`cs-score-all`.
+    """
     _check_state(state)
     process = state.process.compact()
     process.refresh()
     return process.scores()
 
 
-def _check_state(state):
+def _check_state(state: object) -> None:
     if not isinstance(state, State):
-        raise ValueError(
-            f"state is of type {type(state).__name__}, expected a State of online.start, or fit.state of a fit by online.infer"
-        )
+        raise ValueError(f"state is of type {type(state).__name__}, expected a State of online.start, or fit.state of "
+                         "a fit by online.infer")

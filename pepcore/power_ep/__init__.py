@@ -3,8 +3,4 @@
 from pepcore.power_ep.closed_form import add_data, regression
 from pepcore.power_ep.iterative import infer
 
-__all__ = [
-    "add_data",
-    "infer",
-    "regression",
-]
+__all__ = ["add_data", "infer", "regression"]

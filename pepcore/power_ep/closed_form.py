@@ -80,7 +80,8 @@ def regression(
         If K_uu cannot be factorised even with a jitter of 1e-2.
 
     Source: bui2017 sections 3.4 and 3.7, with the sign of the last term of the structured evidence corrected;
-    :eq:`sr-evidence`, :eq:`sr-blocks`, :eq:`sr-rotation`.
+    :eq:`sr-posterior`, :eq:`sr-collapsed`, :eq:`sr-evidence`, :eq:`sr-gradient`, :eq:`sr-private`,
+    :eq:`sr-blocks`, :eq:`sr-rotation`.
     """
     check_kernel(kernel)
     X = check_inputs(X, "X", copy=True)
@@ -96,10 +97,10 @@ def regression(
     else:
         if stream:
             raise ValueError("stream=True keeps no features, but blocks need them all at once; leave out one of them.")
-        blocks = _check_blocks(blocks, len(X))
-        alpha = check_alpha(alpha, size=len(blocks))
+        parts = _check_blocks(blocks, len(X))
+        alpha = check_alpha(alpha, size=len(parts))
         features = feature_map(kernel, Z, X, jitter)
-        rotated = _rotate(features, y, np.broadcast_to(alpha, len(blocks)), blocks)
+        rotated = _rotate(features, y, np.broadcast_to(alpha, len(parts)), parts)
         solution = solve_regression(rotated.load, row_blocks(len(y), len(Z)), rotated.y, noise, rotated.alpha)
         sites = None
         gradient = partial(_block_gradient, features, rotated, solution, noise)
@@ -222,7 +223,7 @@ def _check_blocks(blocks, size):
     parts = blocks if np.iterable(blocks) else []
     # not integers yet: their fractions would be cut off, and every block seem right
     indices = [as_real(block, f"blocks[{number}]").ravel() for number, block in enumerate(parts)]
-    joined = np.concatenate(indices or [[]])
+    joined = np.concatenate(indices or [np.zeros(0)])
     if len(joined) != size or not np.array_equal(np.sort(joined), np.arange(size)) or not all(map(len, indices)):
         raise ValueError(
             f"blocks must be {size} integer labels in an array, or a list of non-empty index arrays that hold each of "

@@ -3,22 +3,18 @@
 q(v) = N(m, V) with V⁻¹ = I + A diag(τ) Aᵀ. A sweep costs two passes over A, O(NM²), and keeps nothing larger than A.
 """
 
+from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import blas
 
-from pepcore.features import feature_map, pull_back_blocks
-from pepcore.gaussian import (
-    inverse_lower,
-    log1p_ratio,
-    log_determinant,
-    multiply_lower,
-    solve_lower,
-)
-from pepcore.kernels.base import check_kernel
-from pepcore.likelihoods.base import check_likelihood
+from pepcore.features import Features, feature_map, pull_back_blocks
+from pepcore.gaussian import Array, inverse_lower, log1p_ratio, log_determinant, multiply_lower, solve_lower
+from pepcore.kernels.base import Kernel, check_kernel
+from pepcore.likelihoods.base import Likelihood, check_likelihood
 from pepcore.normal_equations import posterior_of
 from pepcore.posterior import Posterior
 from pepcore.results import Fit
@@ -30,22 +26,11 @@ from pepcore.validation import check_alpha, check_inputs, check_jitter, check_ta
 
 @one_blas_thread
 def infer(
-    kernel,
-    Z,
-    X,
-    y,
-    likelihood,
-    *,
-    alpha=0.5,
-    schedule="parallel",
-    sites=None,
-    step=1.0,
-    tolerance=1e-8,
-    max_sweeps=200,
-    jitter=1e-6,
-    stream=False,
-    callback=None,
-):
+    kernel: Kernel, Z: ArrayLike, X: ArrayLike, y: ArrayLike, likelihood: Likelihood, *,
+    alpha: ArrayLike = 0.5, schedule: str = "parallel", sites: Sites | None = None, step: float = 1.0,
+    tolerance: float = 1e-8, max_sweeps: int = 200, jitter: float = 1e-6, stream: bool = False,
+    callback: Callable | None = None,
+) -> Fit:
     """Sparse Power EP for any likelihood and any power in [0, 1].
 
     alpha = 1 is EP; alpha = 0 is variational inference by natural gradients, and log_evidence then a lower bound.
@@ -53,10 +38,7 @@ def infer(
 
     Parameters
     ----------
-    kernel : kernel
-    Z : (M, D) pseudo-inputs
-    X : (N, D) inputs
-    y : (N,) targets, for Probit labels -1 and +1
+    Z, X, y : (M, D) pseudo-inputs, (N, D) inputs, (N,) targets, for Probit labels -1 and +1
     likelihood : an object as in `pepcore.likelihoods`, for example Probit()
     alpha : float, or (N,) for a private power per datum
     schedule : "parallel", "alternating" or "sequential"
@@ -64,31 +46,21 @@ def infer(
         more, and time where moments are cheap, as in closed form, or M is large; or the posterior after every site, which
         is slower and more patient. All have the same fixed points.
     sites : Sites to start from, for example those of a fit at nearby hyper-parameters; None starts from the prior
-    step : float
-        Longest damped step, in (0, 1]; it is halved where that is needed, see `pepcore.sweeps`.
-    tolerance : float
-        Converged when no site moves by more, max over data of |τ* − τ| s and |ν* − ν| √s, s the variance of aᵀv, and
-        the evidence has moved by no more in the last sweep (relative to its size, if that is above 1).
-    max_sweeps : int
-    jitter : float
-        Added to the diagonal of K_uu, relative to the kernel's variance; tenfold after a failed factorisation.
-    stream : bool
-        Recompute the features in each sweep in place of storing them: memory O(M² + N), beside a copy of X, in place
-        of O(NM).
-    callback : callable (record) or None
-        Called before the first sweep and after each with the dict that enters the history.
+    step : longest damped step, in (0, 1]; it is halved where that is needed, see `pepcore.sweeps`
+    tolerance : converged when no site moves by more, max over data of |τ* − τ| s and |ν* − ν| √s, s the variance of
+        aᵀv, and the evidence has moved by no more in the last sweep (relative to its size, if that is above 1)
+    jitter : added to the diagonal of K_uu, relative to the kernel's variance; tenfold after a failed factorisation
+    stream : recompute the features in each sweep in place of storing them: memory O(M² + N), beside a copy of X, in
+        place of O(NM)
+    callback : called before the first sweep and after each with the dict that enters the history
 
-    Returns
-    -------
-    Fit; if it is not converged, `converged` is False and a RuntimeWarning says so
+    Returns a Fit; if it is not converged, `converged` is False and a RuntimeWarning says so.
 
     Raises
     ------
-    ValueError
-        For wrong shapes, NaN, a power outside [0, 1], targets the likelihood does not know, an unknown schedule, options of
-        the sweeps that `pepcore.sweeps` refuses, a jitter outside [0, 1e-2], sites for other data.
-    ImproperCavityError
-        If the sites given to start from leave no proper cavity.
+    ValueError for wrong shapes, NaN, a power outside [0, 1], targets the likelihood does not know, an unknown schedule,
+        options of the sweeps that `pepcore.sweeps` refuses, a jitter outside [0, 1e-2], sites for other data
+    ImproperCavityError if the sites given to start from leave no proper cavity
 
     Source: bui2017 sections 3.3 and 3.5, appendices D to G; :eq:`sc-moment`, :eq:`sc-posterior`, :eq:`pep-step`,
     :eq:`sc-tidy`, :eq:`sc-gradient`, :eq:`sc-mean-step`.
@@ -105,7 +77,7 @@ def infer(
     start = _marginals(features, Sites.flat(len(X)) if sites is None else check_sites(sites, (len(X),)))
     evaluate = partial(_evaluate, y, likelihood, alpha)
     propose = partial(SCHEDULES[schedule], features, y, likelihood, alpha)
-    options = {"step": step, "tolerance": tolerance, "max_sweeps": max_sweeps, "callback": callback}
+    options: dict[str, Any] = {"step": step, "tolerance": tolerance, "max_sweeps": max_sweeps, "callback": callback}
     state, ending = run_sweeps(evaluate, propose, start, **options)
     posterior = Posterior(features.basis, state.mean, state.precision_cholesky)
     gradient = partial(gradient_of, features, y, likelihood, alpha, state)
@@ -116,44 +88,49 @@ class State(NamedTuple):
     """Everything that follows from the sites."""
 
     sites: Sites
-    mean: np.ndarray  # (M,), m
-    precision_cholesky: np.ndarray  # (M, M), C Cᵀ = V⁻¹
-    cavity_mean: np.ndarray  # (N,), μ\ of aᵀv and of f
-    cavity_variance: np.ndarray  # (N,), h + s\, of f
-    kept: np.ndarray  # (N,), c = 1 − α τ s
-    d1: np.ndarray  # (N,), derivatives of l_α in the cavity mean
-    d2: np.ndarray  # (N,)
+    mean: Array  # (M,), m
+    precision_cholesky: Array  # (M, M), C Cᵀ = V⁻¹
+    cavity_mean: Array  # (N,), μ\ of aᵀv and of f
+    cavity_variance: Array  # (N,), h + s\, of f
+    kept: Array  # (N,), c = 1 − α τ s
+    d1: Array  # (N,), derivatives of l_α in the cavity mean
+    d2: Array  # (N,)
     log_evidence: float
     target: Sites
-    move: np.ndarray  # (2, N), from the sites to the target
+    move: Array  # (2, N), from the sites to the target
 
 
 class Marginals(NamedTuple):
-    """The posterior of v that the sites leave, and its marginals at the data."""
+    """The posterior of v given the sites, and its marginals at the data."""
 
     sites: Sites
-    mean: np.ndarray  # (M,), m
-    precision_cholesky: np.ndarray  # (M, M), C
-    mu: np.ndarray  # (N,), mean of aᵀv
-    s: np.ndarray  # (N,), its variance
-    h: np.ndarray  # (N,)
+    mean: Array  # (M,), m
+    precision_cholesky: Array  # (M, M), C
+    mu: Array  # (N,), mean of aᵀv
+    s: Array  # (N,), its variance
+    h: Array  # (N,)
 
 
-def local_moments(features, y, likelihood, alpha, sites, *, mean, C, weight=1.0):
+def local_moments(
+    features: Features, y: Array, likelihood: Likelihood, alpha: float | Array, sites: Sites, *,
+    mean: Array, C: Array, weight: float = 1.0,
+) -> State:
     """State of the data in `features` from the posterior N(mean, (C Cᵀ)⁻¹) of v; each datum counts `weight` times."""
     return _evaluate(y, likelihood, alpha, Marginals(sites, mean, C, *_project(features, mean, C)), weight)
 
 
-def _marginals(features, sites):
+def _marginals(features: Features, sites: Sites) -> Marginals:
     mean, C = posterior_of(features, sites)
     return Marginals(sites, mean, C, *_project(features, mean, C))
 
 
-def _evaluate(y, likelihood, alpha, marginals, weight=1.0):
+def _evaluate(
+    y: Array, likelihood: Likelihood, alpha: float | Array, marginals: Marginals, weight: float = 1.0
+) -> State:
     """Cavities, moments, targets and evidence.
 
     The evidence is −½ log|V⁻¹| − ½ mᵀm + Σ (l − log(c)/(2α) + ½ α γ² s\\) with γ = ν − τμ: the energy of
-    :eq:`pep-energy` without the terms that would cancel in it, as bᵀm = mᵀm + Σ τμ².
+    :eq:`sc-energy` without the terms that would cancel in it, as bᵀm = mᵀm + Σ τμ².
 
     Source: :eq:`sc-tidy`, :eq:`sc-moment`.
     """
@@ -170,7 +147,7 @@ def _evaluate(y, likelihood, alpha, marginals, weight=1.0):
     return State(sites, mean, C, cavity_mean, cavity_variance, kept, d1, d2, log_evidence, goal, move(sites, goal, s))
 
 
-def _project(features, mean, C):
+def _project(features: Features, mean: Array, C: Array) -> tuple[Array, Array, Array]:
     """μ (N,) and s (N,), mean and variance of aᵀv under q, and h (N,)."""
     C_inverse = inverse_lower(C)
     mu, s, h = (np.empty(len(features.X)) for _ in range(3))
@@ -180,12 +157,16 @@ def _project(features, mean, C):
     return mu, s, h
 
 
-def _parallel(features, y, likelihood, alpha, state, step):
+def _parallel(
+    features: Features, y: Array, likelihood: Likelihood, alpha: float | Array, state: State, step: float
+) -> Marginals:
     return _marginals(features, parallel(state, step))
 
 
-def _alternating(features, y, likelihood, alpha, state, step):
-    """All sites move, and then their means once more, with the precisions and so V held still, for O(NM) and the moments.
+def _alternating(
+    features: Features, y: Array, likelihood: Likelihood, alpha: float | Array, state: State, step: float
+) -> Marginals:
+    """Move all sites, then their means once more with the precisions, and so V, held still: O(NM) and the moments.
 
     Where τ should have grown meanwhile, the mean goes too far by the factor that this would take off s.
 
@@ -199,17 +180,19 @@ def _alternating(features, y, likelihood, alpha, state, step):
     growth = np.maximum(target(cavity_mean, reduced, d1, d2, alpha).tau - tau, 0.0)
     sites = Sites(tau, nu + step * (goal - nu) / (1 + growth * marginals.s))
 
-    C, shift, mu = marginals.precision_cholesky, 0.0, np.empty(len(y))
+    C, shift, mu = marginals.precision_cholesky, np.zeros(len(marginals.mean)), np.empty(len(y))
     for rows, A, _ in features.blocks():
-        shift = shift + A @ sites.nu[rows]
+        shift += A @ sites.nu[rows]
     mean = solve_lower(C, solve_lower(C, shift), transposed=True)
     for rows, A, _ in features.blocks():
         mu[rows] = mean @ A
     return marginals._replace(sites=sites, mean=mean, mu=mu)
 
 
-def _sequential(features, y, likelihood, alpha, state, step):
-    """One site after the other moves, each from the posterior that the one before left (rank-one changes of V).
+def _sequential(
+    features: Features, y: Array, likelihood: Likelihood, alpha: float | Array, state: State, step: float
+) -> Marginals:
+    """Move one site after the other, each from the posterior that the last one left (rank-one changes of V).
 
     Source: :eq:`ep-posterior`.
     """
@@ -235,17 +218,19 @@ SCHEDULES = {"parallel": _parallel, "alternating": _alternating, "sequential": _
 
 
 @one_blas_thread
-def gradient_of(features, y, likelihood, alpha, state):
+def gradient_of(features: Features, y: Array, likelihood: Likelihood, alpha: float | Array, state: State) -> dict:
     """∂F/∂a = l' m\\ + (l'' + α l'²) V\\a and ∂F/∂h = ½ (l'' + α l'²), pulled back to kernel and Z.
 
-    m\\ = m + α (τ μ\\ − ν) V a and V\\a = V a/c; l' and l'' are the derivatives of l_α. What the sites do cancels at the
-    fixed point, and the prior of v does not depend on any parameter. For the likelihood's own, ∂F/∂θ = Σ ∂l_α/∂θ.
+    m\\ = m + α (τ μ\\ − ν) V a and V\\a = V a/c; l' and l'' are the derivatives of l_α. What the sites do cancels at
+    the fixed point, and the prior of v does not depend on any parameter. For the likelihood's own, ∂F/∂θ = Σ ∂l_α/∂θ.
+
+    Source: :eq:`sc-gradient`, :eq:`sc-tied`.
     """
     C_inverse, sites, mean = inverse_lower(state.precision_cholesky), state.sites, state.mean
     curvature = state.d2 + alpha * state.d1**2
     along_Va = state.d1 * alpha * (sites.tau * state.cavity_mean - sites.nu) + curvature / state.kept
 
-    def derivatives(rows, A, h):
+    def derivatives(rows: Any, A: Array, h: Array) -> tuple[Array, Array]:
         white = multiply_lower(C_inverse, np.array(A, order="F"))
         white *= along_Va[rows]
         dA = multiply_lower(C_inverse, white, transposed=True)

@@ -61,7 +61,7 @@ def _of(alpha, rows):
     return alpha[rows] if np.ndim(alpha) else alpha
 
 
-def penalty(h, noise, alpha):
+def penalty(h: Array, noise: float, alpha: float | Array) -> float:
     """Σ (1 − α)/(2α) log(1 + α h/noise), which is Σ h/(2 noise) at α = 0; source: :eq:`sr-evidence`."""
     return ((1 - alpha) * log1p_ratio(alpha * h / noise) * h).sum() / (2 * noise)
 
@@ -71,7 +71,7 @@ def _residual_derivative(total, d, alpha):
     return alpha * total - (1 - alpha) / (2 * d)
 
 
-def noise_derivative(total, h, d, noise, alpha):
+def noise_derivative(total: Array, h: Array, d: Array, noise: float, alpha: float | Array) -> Array:
     """The terms of dF/dnoise from dF/dd: the noise enters d and the penalty; source: :eq:`sr-gradient`."""
     return total + (1 - alpha) * h / (2 * noise * d)
 

@@ -4,9 +4,4 @@ from pepcore.training.lbfgs import fit
 from pepcore.training.minibatch import fit_minibatch
 from pepcore.training.starts import choose_pseudo_inputs, default_kernel
 
-__all__ = [
-    "choose_pseudo_inputs",
-    "default_kernel",
-    "fit",
-    "fit_minibatch",
-]
+__all__ = ["choose_pseudo_inputs", "default_kernel", "fit", "fit_minibatch"]

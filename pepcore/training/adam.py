@@ -1,6 +1,7 @@
 """Steps uphill along a gradient: Adam, and an adaptive step with a rate for each coordinate."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,7 @@ NOTHING = 1e-8  # nats; at the prior every class is as likely whatever the param
 
 
 class Adam:
-    """Adam, for going uphill, with the usual averages over 10 and 1000 steps.
+    """Adam for maximisation, with the usual averages over 10 and 1000 steps.
 
     Parameters
     ----------
@@ -51,7 +52,9 @@ class Adaptive:
     """
 
     def __init__(self, start: Array, rate: float) -> None:
-        self.point, self.rate, self.rates, self.sign = start, rate, None, None
+        self.point, self.rate = start, rate
+        self.rates: Any = None
+        self.sign: Any = None
 
     def ascend(self, gradient: Array) -> Array:
         """The point after one step; a gradient that is not finite, or nothing but rounding, leaves it where it was."""

@@ -1,10 +1,13 @@
-"""Where the batches of learning come from: arrays in memory or mapped from a file, or whatever an iterable gives."""
+"""Sources of batches: arrays in memory or mapped from a file, or any iterable of pairs (X, y)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain, islice
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from pepcore.gaussian import Array
 from pepcore.training.starts import spread_of
 from pepcore.validation import as_real, check_all_positive, check_count, check_inputs, check_targets
 
@@ -14,14 +17,11 @@ SAMPLE = 2000  # rows that tell the spread of all
 class InMemory:
     """Random batches of arrays, which may be mapped from a file: only the rows of a batch are read.
 
-    Parameters
-    ----------
-    data : (X, y), (N, D) and (N,); ValueError for other shapes, and for labels that are no numbers
-    batch : int, the number of rows in a batch
-    seed : int, for their order
+    `data` is (X, y), (N, D) and (N,); ValueError for other shapes, and for labels that are not numbers. `batch` is the
+    number of rows in a batch, `seed` is for their order.
     """
 
-    def __init__(self, data, batch, seed):
+    def __init__(self, data: tuple, batch: int, seed: int | np.random.Generator) -> None:
         if len(data) != 2:
             raise ValueError(f"data is a tuple of {len(data)}, expected (X, y); give a list if these are batches")
         X, y = data
@@ -31,54 +31,47 @@ class InMemory:
         (self.size, self.columns), self.labels = self.X.shape, check_targets(y, len(self.X))
         self.batch, self.random = check_count(batch, "batch"), np.random.default_rng(seed)
 
-    def epoch(self):
+    def epoch(self) -> Iterator[tuple]:
         """Yield (rows, X, y) for every batch of one pass."""
         order = self.random.permutation(self.size)
         for rows in np.array_split(order, -(-self.size // self.batch)):
             rows = np.sort(rows)  # a file is read forwards
             yield rows, self.X[rows], self.labels[rows]
 
-    def sample(self):
-        """X at some rows that lie evenly among all."""
+    def sample(self) -> Array:
+        """X at rows spread evenly over the data."""
         return self.X[:: -(-self.size // SAMPLE)]
 
 
 class Streamed:
-    """Batches as an iterable gives them.
+    """Batches from an iterable of pairs (X, y).
 
-    Parameters
-    ----------
-    data : iterable of (X, y)
-    size : int, the number N of all data
-    epochs : int, how often it will be gone through; ValueError if an iterator would be used up before
+    `size` is N, the number of all data; ValueError for an iterator that would be used up before so many `epochs`.
     """
 
-    def __init__(self, data, size, epochs):
+    def __init__(self, data: Iterable, size: int | None, epochs: int) -> None:
         if not np.iterable(data):
             raise ValueError(f"data = {data!r} must be a tuple (X, y), or an iterable of such tuples")
         if size is None:
             raise ValueError("blocks from an iterator need size = N, the number of all data; arrays need a tuple (X, y)")
         if epochs > 1 and isinstance(data, Iterator):
-            raise ValueError(
-                f"data is an iterator, which gives its batches once, but epochs = {epochs}; give a list or an object with "
-                "__iter__, or epochs=1"
-            )
+            raise ValueError(f"data is an iterator, which gives its batches once, but epochs = {epochs}; give a list "
+                             "or an object with __iter__, or epochs=1")
         self.data, self.size, self.columns, self.labels = data, check_count(size, "size"), None, None
 
-    def epoch(self):
+    def epoch(self) -> Iterator[tuple]:
         """Yield (None, X, y) for every batch of one pass; ValueError for none, for no pairs, or more rows in one than N."""
         number = 0
         for number, batch in enumerate(self.data, start=1):
             X, y = _pair(batch, number)
             if X.ndim and len(X) > self.size:
-                raise ValueError(
-                    f"batch {number} has {len(X)} rows, more than size = {self.size}; size is the number of all data"
-                )
+                raise ValueError(f"batch {number} has {len(X)} rows, more than size = {self.size}; size is the number "
+                                 "of all data")
             yield None, X, y
         if number == 0:
             raise ValueError("data gave no batches, so there is nothing to learn from; is it an iterator that was used up?")
 
-    def sample(self):
+    def sample(self) -> Array:
         """X of the first batch, which will be given again; no rows if there is none."""
         batches = iter(self.data)
         first = list(islice(batches, 1))
@@ -87,13 +80,10 @@ class Streamed:
         return _pair(first[0], 1)[0] if first else np.zeros((0, 0))
 
 
-def units_of(Z, batches):
-    """What Z's columns are measured in (D,): the spread of all pseudo-inputs, or of the inputs where these do not differ.
+def units_of(Z: tuple, batches: InMemory | Streamed) -> Array:
+    """The unit (D,) of each column of Z: the spread of all pseudo-inputs, or of the inputs where all of these are equal.
 
-    Parameters
-    ----------
-    Z : tuple of (M, D) arrays
-    batches : InMemory or Streamed
+    Z is a tuple of (M, D) arrays.
     """
     points = np.concatenate(Z)
     spread, alike = spread_of(points), np.ptp(points, axis=0) == 0
@@ -102,16 +92,14 @@ def units_of(Z, batches):
     return spread
 
 
-def check_units(spread, columns):
-    """Units of Z's columns that were given, as a (D,) array; ValueError for another number of them, or one that is not > 0."""
+def check_units(spread: ArrayLike, columns: int) -> Array:
+    """Check units (D,) of the columns of Z: so many `columns`, all positive."""
     return check_all_positive(check_targets(spread, columns, "spread", each="column of Z"), "spread")
 
 
-def _pair(batch, number):
+def _pair(batch: Any, number: int) -> tuple[Array, Any]:
     if not (isinstance(batch, tuple | list) and len(batch) == 2):
-        raise ValueError(
-            f"batch {number} of data is of type {type(batch).__name__}, expected a pair (X, y); arrays that hold all data are "
-            "given as a tuple (X, y)"
-        )
+        raise ValueError(f"batch {number} of data is of type {type(batch).__name__}, expected a pair (X, y); arrays "
+                         "that hold all data are given as a tuple (X, y)")
     X, y = batch
     return as_real(X, "X"), y

@@ -1,4 +1,4 @@
-"""The coordinates that an optimiser sees: logarithms of what is positive, points in units of each input's spread."""
+"""The coordinates that an optimiser sees: logarithms of positive parameters, points in units of each input's spread."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,10 +17,10 @@ TUPLES = (list, tuple)
 
 
 def open_box(bounds: list) -> list:
-    """`bounds`, the last without its upper end if every coordinate has two.
+    """Return `bounds`, without the upper end of the last one if every coordinate has two.
 
-    In a box that is closed on all sides the first step of L-BFGS-B is the whole gradient, which from a bad start leads into
-    a corner, where nothing depends on anything any more; else it has at most unit length.
+    In a box that is closed on all sides the first step of L-BFGS-B is the whole gradient, which from a bad start leads
+    into a corner, where nothing depends on anything any more; else it has at most unit length.
     """
     if all(high is not None for _, high in bounds):
         low, _ = bounds[-1]
@@ -30,11 +30,11 @@ def open_box(bounds: list) -> list:
 
 @dataclass(frozen=True, eq=False)
 class Coordinates:
-    """To and from one vector for a dict of values, whose order is that of the vector.
+    """Pack a dict of values into one vector, and back; the order is that of the dict.
 
-    A value is an object with `parameters`, such as a kernel, an array, or a tuple of values, as of many classes. Those named
-    in `POSITIVE` are in the vector as logarithms, those in `POINTS` in units of `spread`; the rest are as they are: vectors,
-    and lower triangles of matrices.
+    A value is an object with `parameters`, such as a kernel, an array, or a tuple of values, as of many classes. Those
+    named in `POSITIVE` are in the vector as logarithms, those in `POINTS` in units of `spread`; the rest are as they
+    are: vectors, and lower triangles of matrices.
 
     Parameters
     ----------
@@ -49,14 +49,12 @@ class Coordinates:
         """The vector (P,) of `values`."""
         parts = [self._numbers(name, value) for name, value in self._leaves(values)]
         if not parts:
-            raise ValueError(
-                f"nothing is left to learn: of {list(values)} optimise names {list(self.learn)}, which have no parameters; "
-                "name more of them, or call the inference itself"
-            )
+            raise ValueError(f"nothing is left to learn: of {list(values)} optimise names {list(self.learn)}, which "
+                             "have no parameters; name more of them, or call the inference itself")
         return np.concatenate(parts)
 
     def unpack(self, point: Array, values: dict) -> dict:
-        """A dict like `values` with what the vector `point` (P,) says."""
+        """A dict like `values`, with the numbers of the vector `point` (P,) put in."""
         sizes = [np.size(old) if name in (*POSITIVE, *POINTS) else len(packed(old)) for name, old in self._leaves(values)]
         pieces = iter(np.split(point, np.cumsum(sizes)[:-1]))
         learnt = {name: self._renewed(name, values[name], pieces) for name in self._learnt(values)}
@@ -117,7 +115,7 @@ class Coordinates:
 
 
 def _arrays(like: Any, value: Any) -> list:
-    """The numbers and arrays in `value`, which has the form of `like`, or a dict or a list where that has parameters or a tuple.
+    """The numbers and arrays in `value`, formed like `like`, or with dicts and lists in place of its parts.
 
     One for all stands as it is, without a list around it, as in the gradient of kernel and Z that all classes share.
     """
@@ -145,7 +143,7 @@ def packed(value: Array) -> Array:
 
 
 def unpacked(numbers: Array, like: Array) -> Array:
-    """What `packed` made `numbers` of, shaped as `like`."""
+    """The inverse of `packed`, for an array of the shape of `like`."""
     if like.ndim == 1:
         return numbers.copy()
     matrix = np.zeros_like(like)

@@ -1,12 +1,16 @@
 """Learning hyper-parameters and pseudo-inputs with L-BFGS on all data."""
 
 import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pepcore import power_ep
-from pepcore.kernels.base import check_kernel
+from pepcore.gaussian import Array
+from pepcore.kernels.base import Kernel, check_kernel
 from pepcore.likelihoods.base import check_likelihood
 from pepcore.results import Model
 from pepcore.sweeps import infer_from
@@ -26,24 +30,12 @@ from pepcore.validation import (
 
 
 def fit(
-    kernel,
-    X,
-    y,
-    *,
-    infer=power_ep.regression,
-    M=50,
-    alpha=0.5,
-    noise=None,
-    Z="kmeans",
-    optimise=("kernel", "noise", "Z", "likelihood"),
-    restarts=1,
-    max_evaluations=500,
-    tolerance=1e-9,
-    seed=0,
-    progress=False,
-    callback=None,
-    **options,
-):
+    kernel: Kernel | None, X: ArrayLike, y: ArrayLike, *,
+    infer: Callable = power_ep.regression, M: int = 50, alpha: ArrayLike = 0.5, noise: float | None = None,
+    Z: str | ArrayLike = "kmeans", optimise: Iterable[str] = ("kernel", "noise", "Z", "likelihood"), restarts: int = 1,
+    max_evaluations: int = 500, tolerance: float = 1e-9, seed: int | np.random.Generator = 0, progress: bool = False,
+    callback: Callable | None = None, **options: Any,
+) -> Model:
     """Maximise the log evidence over kernel parameters, noise, pseudo-inputs and parameters of the likelihood.
 
     Positive parameters are optimised as logarithms, Z in units of each input's spread, so that the units of the data
@@ -52,10 +44,8 @@ def fit(
     Parameters
     ----------
     kernel : kernel, or None for a squared exponential with one lengthscale per input that starts at the data's scales
-    X : (N, D)
-    y : (N,)
-    M : int
-        Number of pseudo-inputs, unless `Z` is an array.
+    X, y : (N, D) and (N,)
+    M : number of pseudo-inputs, unless `Z` is an array
     alpha : float or array, handed to `infer`
     noise : float, or None to start at a tenth of the variance of y
     Z : "kmeans", "subset" (random rows), or an (M, D) array to start from
@@ -63,17 +53,14 @@ def fit(
         It is given those of Z, noise and alpha that its signature names. If it names `sites` it starts from those of the
         evaluation before, which saves most of its sweeps.
     optimise : which of "kernel", "noise", "Z", "likelihood" to learn; what is left out stays at its start
-    restarts : int
-        Number of starts; the first as given, the others with scattered kernel parameters and noise, where these are
-        learnt, and new Z unless that was given. The best is kept.
+    restarts : number of starts; the first as given, the others with scattered kernel parameters and noise, where these
+        are learnt, and new Z unless that was given. The best is kept.
     max_evaluations : int, for each start; the line search that is under way is finished, which takes one or two more
     tolerance : float, relative change of the evidence at which a start has converged
     seed : int, for the choice of Z and the restarts
-    progress : bool
-        Show a bar. Ctrl-C ends the optimisation and returns the best so far in any case.
-    callback : callable (record) or None
-        Called after each evaluation that gave a number, with the dict that enters the history; `record.result()` is the
-        fit of that evaluation.
+    progress : show a bar. Ctrl-C ends the optimisation and returns the best so far in any case.
+    callback : called after each evaluation that gave a number, with the dict that enters the history; `record.result()`
+        is the fit of that evaluation
     **options : handed to `infer`, for example `blocks`, `jitter` or, for `power_ep.infer`, `likelihood`
 
     Returns
@@ -83,11 +70,9 @@ def fit(
         counts as failed. Only where no other has converged before, in the same start, is it taken as it is; `message`
         says so if one of these is the best that there is, `fit.converged` and `converged` are then False.
 
-    Raises
-    ------
-    ValueError
-        For wrong shapes, NaN, names in `optimise` that do not exist or leave nothing to learn, more pseudo-inputs than
-        distinct rows of X, settings out of range, or options that `infer` does not have or cannot do without.
+    Raises ValueError for wrong shapes, NaN, names in `optimise` that do not exist or leave nothing to learn, more
+    pseudo-inputs than distinct rows of X, settings out of range, or options that `infer` does not have or cannot do
+    without.
     """
     X = check_inputs(X, "X")
     y = check_targets(y, len(X))
@@ -103,7 +88,7 @@ def fit(
     if "alpha" in accepted:  # private powers are copied, since the model keeps them
         options = {**options, "alpha": as_real(alpha, "alpha").copy() if np.ndim(alpha) else alpha}
 
-    start = {"kernel": kernel}
+    start: dict[str, Any] = {"kernel": kernel}
     if "likelihood" in options:
         start["likelihood"] = check_likelihood(options.pop("likelihood"))
     if "noise" in accepted:
@@ -115,7 +100,7 @@ def fit(
 
     evaluate = _Evaluate(infer, X, y, options, "sites" in accepted and "sites" not in options)
 
-    def starts():
+    def starts() -> Iterator[dict]:
         for attempt in range(restarts):
             evaluate.sites = None
             yield start if attempt == 0 else _scatter(start, coordinates.learn, Z, X, rng)
@@ -129,17 +114,17 @@ def fit(
 
 
 class _Evaluate:
-    """Inference at given values, from the sites of the evaluation before if that has converged."""
+    """Inference at given values, started from the sites of the previous evaluation if that converged."""
 
-    def __init__(self, infer, X, y, options, warm):
+    def __init__(self, infer: Callable, X: Array, y: Array, options: dict, warm: bool) -> None:
         self.infer, self.X, self.y, self.options, self.warm, self.sites = infer, X, y, options, warm, None
 
-    def __call__(self, values):
+    def __call__(self, values: dict) -> Any:
         result = infer_from(partial(self._from, values), self.sites)
         self.sites = result.sites if self.warm and result.converged else None
         return result
 
-    def _from(self, values, sites):
+    def _from(self, values: dict, sites: Any) -> Any:
         named = {key: value for key, value in values.items() if key not in ("kernel", "Z")} | self.options
         if sites is not None:
             named["sites"] = sites
@@ -147,13 +132,13 @@ class _Evaluate:
         return self.infer(values["kernel"], *points, self.X, self.y, **named)
 
 
-def _parameters_of(infer):
+def _parameters_of(infer: Any) -> Mapping:
     if not callable(infer):
         raise ValueError(f"infer = {infer!r} must be a function such as power_ep.regression, power_ep.infer or exact.infer")
     return inspect.signature(infer).parameters
 
 
-def _check_options(infer, start, options):
+def _check_options(infer: Callable, start: dict, options: dict) -> None:
     """Raise ValueError if `infer` cannot be called with the values of `start` and these options."""
     data = [name for name in ("kernel", "Z", "X", "y") if name != "Z" or "Z" in start]
     named = {name: value for name, value in start.items() if name not in data} | options
@@ -166,13 +151,13 @@ def _check_options(infer, start, options):
         raise ValueError(f"infer {name}: {reason}; its options are {', '.join(own)}{hint}") from None
 
 
-def _start_pseudo_inputs(Z, X, M, rng):
+def _start_pseudo_inputs(Z: str | ArrayLike, X: Array, M: int, rng: np.random.Generator) -> Array:
     if isinstance(Z, str):
         return choose_pseudo_inputs(X, M, Z, seed=rng)
     return check_inputs(Z, "Z", columns=X.shape[1], copy=True)
 
 
-def _scatter(start, learn, Z, X, rng):
+def _scatter(start: dict, learn: tuple, Z: str | ArrayLike, X: Array, rng: np.random.Generator) -> dict:
     """Another start: kernel parameters and noise, if learnt, times e^N(0, 1), the likelihood as it is, new Z unless given."""
     other = dict(start)
     if "kernel" in learn:

@@ -14,7 +14,7 @@ MENDED = (LinAlgError, ImproperCavityError)  # what a step that went too far may
 
 
 class Interruptible:
-    """Context in which Ctrl-C ends what is under way, and no more; `interrupted` says afterwards whether it did."""
+    """Context in which Ctrl-C ends the block and nothing else; `interrupted` says afterwards whether it did."""
 
     interrupted = False
 
@@ -27,7 +27,7 @@ class Interruptible:
 
 
 def bar(progress: bool, unit: str, items: Iterable | None = None) -> Any:
-    """Context that shows a progress bar, if `progress`, and gives the bar, or else the `items` that it would go through."""
+    """Context manager for a progress bar around `items`; without `progress` it yields the items themselves."""
     if not progress:
         return nullcontext(items)
     from tqdm.auto import tqdm  # imported on demand: it is slow to load in a notebook
@@ -36,7 +36,7 @@ def bar(progress: bool, unit: str, items: Iterable | None = None) -> Any:
 
 
 class Learner:
-    """Values that climb along gradients. What inherits from it has the methods that `run` calls.
+    """Values that climb along gradients. Subclasses have the methods that `run` calls.
 
     Attributes
     ----------
@@ -47,8 +47,9 @@ class Learner:
     """
 
     def __init__(self, values: dict, coordinates: Any, rate: Any, climber: Callable = Adam) -> None:
-        self.values, self.before, self.coordinates, self.history, self.steps = values, values, coordinates, [], 0
-        self.climber = climber(coordinates.pack(values), rate) if coordinates.learn else None
+        self.values, self.before, self.coordinates, self.steps = values, values, coordinates, 0
+        self.history: list = []
+        self.climber: Any = climber(coordinates.pack(values), rate) if coordinates.learn else None
 
     def climb(self, gradient: dict, weight: float = 1.0) -> None:
         """One step of the values along `weight` times the gradient, in natural units."""
@@ -57,7 +58,8 @@ class Learner:
 
 
 def run(
-    learner: Any, steps: Iterable, message: str, callback: Callable | None = None, *, count: str = "step", mended: tuple = MENDED
+    learner: Any, steps: Iterable, message: str, callback: Callable | None = None, *,
+    count: str = "step", mended: tuple = MENDED,
 ) -> Any:
     """Take one step after the other; Ctrl-C ends it and keeps what has been learnt.
 
@@ -93,7 +95,7 @@ def run(
 
 
 def remedied(attempt: Callable, *remedies: Callable) -> Any:
-    """attempt(), after the first of the remedies if it finds an improper cavity, after the next if it still does."""
+    """Call `attempt`; if it finds an improper cavity, call the first remedy and try again, then the next one."""
     for remedy in remedies:
         try:
             return attempt()

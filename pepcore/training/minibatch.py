@@ -1,13 +1,16 @@
 """Learning on mini-batches: sites of one batch at a time, and a step of Adam on the hyper-parameters after each."""
 
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from pepcore.features import Basis, feature_map
-from pepcore.gaussian import inverse_lower
-from pepcore.kernels.base import check_kernel
-from pepcore.likelihoods.base import check_likelihood
+from pepcore.features import Basis, Features, feature_map
+from pepcore.gaussian import Array, inverse_lower
+from pepcore.kernels.base import Kernel, check_kernel
+from pepcore.likelihoods.base import Likelihood, check_likelihood
 from pepcore.normal_equations import natural_parameters, solve_posterior
 from pepcore.posterior import Posterior
 from pepcore.power_ep import iterative
@@ -35,25 +38,12 @@ STREAM_ELEMENTS = 10**8  # the features of all data are kept for the last fit if
 
 @one_blas_thread
 def fit_minibatch(
-    kernel,
-    X,
-    y,
-    likelihood,
-    *,
-    M=50,
-    alpha=0.5,
-    Z="kmeans",
-    optimise=("kernel", "Z", "likelihood"),
-    batch=200,
-    epochs=20,
-    rate=0.02,
-    step=1.0,
-    jitter=1e-6,
-    max_sweeps=50,
-    seed=0,
-    progress=False,
-    callback=None,
-):
+    kernel: Kernel | None, X: ArrayLike, y: ArrayLike, likelihood: Likelihood, *,
+    M: int = 50, alpha: float | Array = 0.5, Z: str | ArrayLike = "kmeans",
+    optimise: Iterable[str] = ("kernel", "Z", "likelihood"), batch: int = 200, epochs: int = 20, rate: float = 0.02,
+    step: float = 1.0, jitter: float = 1e-6, max_sweeps: int = 50, seed: int | np.random.Generator = 0,
+    progress: bool = False, callback: Callable | None = None,
+) -> Model:
     """Learn kernel, pseudo-inputs and likelihood without waiting for Power EP to converge.
 
     Each step moves the sites of one batch, O(batch M² + M³), and takes the gradient as if inference had converged. What
@@ -64,8 +54,7 @@ def fit_minibatch(
     Parameters
     ----------
     kernel : kernel, or None for a squared exponential with one lengthscale per input that starts at the data's scales
-    X : (N, D)
-    y : (N,)
+    X, y : (N, D) and (N,)
     likelihood : an object as in `pepcore.likelihoods`
     M : int, number of pseudo-inputs, unless `Z` is an array
     alpha : float, in [0, 1]
@@ -79,22 +68,14 @@ def fit_minibatch(
     jitter : float, as in `power_ep.infer`
     max_sweeps : int, for the last inference, on all data at the learnt parameters
     seed : int, for the choice of Z and the order of the data
-    progress : bool
-        Show a bar. Ctrl-C ends the learning and returns what has been learnt so far in any case.
+    progress : show a bar. Ctrl-C ends the learning and returns what has been learnt so far in any case.
     callback : callable (record) or None, called after each step with the dict that enters the history
         `record.result()` makes a Fit with the posterior of that moment, without inference on all data.
 
-    Returns
-    -------
-    Model; its `history` holds the evidence as estimated from each batch, its `fit` inference on all data
-
-    Raises
-    ------
-    ValueError
-        For wrong shapes, NaN, targets the likelihood does not know, names in `optimise` that do not exist or have no
-        parameters, a batch or a number of epochs below 1, a step outside (0, 1], a negative rate, a jitter outside
-        [0, 1e-2].
-
+    Returns a Model; its `history` holds the evidence as estimated from each batch, its `fit` inference on all data.
+    Raises ValueError for wrong shapes, NaN, targets the likelihood does not know, names in `optimise` that do not exist
+    or have no parameters, a batch or a number of epochs below 1, a step outside (0, 1], a negative rate, a jitter
+    outside [0, 1e-2].
     Source: bui2017 section 3.9; :eq:`sc-minibatch`; Adam: kingma2015.
     """
     check_likelihood(likelihood)
@@ -122,8 +103,10 @@ def fit_minibatch(
     return run(learner, _batches(learner, batch, epochs, rng, progress), f"{epochs} epochs", callback)
 
 
-def _batches(learner, batch, epochs, rng, progress):
-    """Arrays of row numbers, in each epoch those of all data in a new order; what all sites add up to is renewed before."""
+def _batches(
+    learner: "_Learner", batch: int, epochs: int, rng: np.random.Generator, progress: bool
+) -> Iterator[np.ndarray]:
+    """Yield arrays of row numbers, all data in a new order in each epoch; the sum of all sites is renewed before each."""
     size = len(learner.X)
     with bar(progress, " epochs", range(epochs)) as numbers:
         for _ in numbers:
@@ -133,20 +116,24 @@ def _batches(learner, batch, epochs, rng, progress):
 
 
 class _Learner(Learner):
-    """The values and their climber, the sites, and what these add up to."""
+    """Values, their climber, the sites, and the sum of these."""
 
-    def __init__(self, X, y, alpha, values, coordinates, rate, step, jitter, max_sweeps):
+    def __init__(
+        self, X: Array, y: Array, alpha: float | Array, values: dict, coordinates: Coordinates, rate: float,
+        step: float, jitter: float, max_sweeps: int,
+    ) -> None:
         super().__init__(values, coordinates, rate)
         self.X, self.y, self.alpha, self.longest, self.jitter, self.max_sweeps = X, y, alpha, step, jitter, max_sweeps
         self.tau, self.nu = np.zeros(len(X)), np.zeros(len(X))
-        self.precision, self.shift = None, None
+        self.precision: Any = None
+        self.shift: Any = None
 
-    def renew(self):
+    def renew(self) -> None:
         """Add up all sites anew, on the features as they are now."""
         features = self._features(slice(None), stream=True)
         self.precision, self.shift = natural_parameters(features, Sites(self.tau, self.nu))
 
-    def step(self, rows):
+    def step(self, rows: np.ndarray) -> dict:
         """One batch: its sites move, then the parameters."""
         features, weight = self._features(rows), len(self.X) / len(rows)
         # the features may have moved too far for the sum, or for the sites
@@ -157,17 +144,20 @@ class _Learner(Learner):
             self.climb(gradient, weight)
         return {"log_evidence": state.log_evidence}
 
-    def _flatten_negative(self):
-        """Begin anew with the sites of negative precision: all others only narrow the prior, and leave proper cavities."""
+    def _flatten_negative(self) -> None:
+        """Reset the sites of negative precision: all others only narrow the prior, and leave proper cavities."""
         negative = self.tau < 0
         self.tau[negative] = self.nu[negative] = 0.0
         self.renew()
 
-    def _move_sites(self, features, rows, weight, state):
-        """Move the sites of a batch, less far if they would run away or leave no posterior; the state after it."""
+    def _move_sites(self, features: Features, rows: Any, weight: float, state: iterative.State) -> iterative.State:
+        """Move the sites of a batch, less far if they would run away or leave no posterior; return the state after it.
+
+        Source: :eq:`sc-minibatch`.
+        """
         kept = self.precision, self.shift
 
-        def attempt(step):
+        def attempt(step: float) -> Any:
             moved = state.sites.toward(state.target, step)
             change = Sites(moved.tau - state.sites.tau, moved.nu - state.sites.nu)
             precision, shift = natural_parameters(features, change)
@@ -182,7 +172,7 @@ class _Learner(Learner):
             return state
         return after
 
-    def _state(self, features, rows, weight):
+    def _state(self, features: Features, rows: Any, weight: float) -> iterative.State:
         """Moments of the batch's data under the posterior that all sites make."""
         sites = Sites(self.tau[rows], self.nu[rows])
         mean, C = solve_posterior(self.precision, self.shift, concave=False)
@@ -192,25 +182,26 @@ class _Learner(Learner):
         likelihood = self.values["likelihood"]
         return iterative.local_moments(features, self.y[rows], likelihood, self.alpha, sites, mean=mean, C=C, weight=weight)
 
-    def _features(self, rows, stream=False):
+    def _features(self, rows: Any, stream: bool = False) -> Features:
         return feature_map(self.values["kernel"], self.values["Z"], self.X[rows], self.jitter, stream)
 
-    def result(self):
-        """What all sites make of the prior now, on the features as they are now."""
+    def result(self) -> Fit:
+        """The posterior that all sites and the features make now."""
         basis = Basis.build(self.values["kernel"], self.values["Z"], self.jitter)
         posterior = Posterior(basis, *solve_posterior(self.precision, self.shift, concave=False))
-        ending = {"converged": False, "message": f"after {len(self.history)} steps", "sweeps": 0}
+        ending: dict[str, Any] = {"converged": False, "message": f"after {len(self.history)} steps", "sweeps": 0}
         found = self.history[-1]["log_evidence"], posterior, self.values["likelihood"], self.alpha
         return Fit(*found, Sites(self.tau.copy(), self.nu.copy()), _no_gradient, **ending, history=list(self.history))
 
-    def finish(self, message):
+    def finish(self, message: str) -> Model:
         """What was learnt, with inference on all data."""
-        values, options = self.values, {"alpha": self.alpha, "tolerance": 1e-5, "jitter": self.jitter}
+        values = self.values
+        options: dict[str, Any] = {"alpha": self.alpha, "tolerance": 1e-5, "jitter": self.jitter}
         options |= {"max_sweeps": self.max_sweeps, "stream": len(self.X) * len(values["Z"]) > STREAM_ELEMENTS}
         data = values["kernel"], values["Z"], self.X, self.y, values["likelihood"]
         fit = infer_from(lambda sites: iterative.infer(*data, sites=sites, **options), Sites(self.tau, self.nu))
         return Model(values, fit, len(self.history), fit.converged, message, self.history)
 
 
-def _no_gradient():
+def _no_gradient() -> dict:
     raise NotImplementedError("learning on batches keeps no gradient; call power_ep.infer at the learnt values for it")

@@ -1,6 +1,7 @@
-"""L-BFGS on all data, safe from evidence that is none: of inference that has not converged, or has failed."""
+"""L-BFGS on all data, guarded against values of the evidence from inference that has not converged or has failed."""
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError
@@ -12,14 +13,14 @@ from pepcore.training.loop import Interruptible, bar
 
 
 class _SettledError(Exception):
-    """Inference converges from here on: what L-BFGS stands on was no evidence, and it has to begin again."""
+    """Inference now converges, but L-BFGS stands on a point where it had not: the search must begin again."""
 
 
 class Search:
     """L-BFGS from one or more starts; remembers the best point, so that an interrupt or a failure loses nothing.
 
-    If the inference of an evaluation has not converged, what it calls the evidence need not be one: the evaluation counts
-    as failed, unless no other has converged before in the same start.
+    If the inference of an evaluation has not converged, what it calls the evidence need not be one: the evaluation
+    counts as failed, unless no other has converged before in the same start.
 
     Parameters
     ----------
@@ -39,28 +40,21 @@ class Search:
     """
 
     def __init__(
-        self,
-        evaluate: Callable,
-        coordinates: Coordinates,
-        limits: dict,
-        *,
-        progress: bool = False,
-        callback: Callable | None = None,
-        result: Callable = lambda values, found: found,
+        self, evaluate: Callable, coordinates: Coordinates, limits: dict, *,
+        progress: bool = False, callback: Callable | None = None, result: Callable = lambda values, found: found,
     ) -> None:
         self.evaluate, self.coordinates, self.limits = evaluate, coordinates, limits
         self.progress, self.callback, self.result, self.bar = progress, callback, result, None
-        self.history, self.best_values, self.best_found = [], None, None
+        self.history: list = []
+        self.best_values: Any = None
+        self.best_found: Any = None
         self.best = (False, -np.inf)  # whether its inference had converged, which counts first, and its evidence
         self.converged, self.message = False, ""
 
     def maximise(self, starts: Iterable[dict]) -> None:
         """Search from each start. Ctrl-C ends it and keeps the best point; before there is one it goes on to the caller.
 
-        Raises
-        ------
-        LinAlgError
-            If no evaluation of the first start gave a number.
+        Raises LinAlgError if no evaluation of the first start gave a number.
         """
         with Interruptible() as watch, bar(self.progress, " evaluations") as self.bar:
             for start in starts:
@@ -74,21 +68,20 @@ class Search:
         from scipy.optimize import minimize  # imported on demand: it would slow down `import pepcore`
 
         before, begun, self.current = self.best, len(self.history), start
-        self.settled, self.latest, self.accepted = False, None, None
         point, bounds = self.coordinates.pack(start), open_box(self.coordinates.bounds(start))
-        options = {"method": "L-BFGS-B", "jac": True, "bounds": bounds, "callback": self._accept}
+        self.settled, self.latest = False, (point, np.inf, np.zeros_like(point))
+        self.accepted: Any = None
+        options: dict[str, Any] = {"method": "L-BFGS-B", "jac": True, "bounds": bounds, "callback": self._accept}
         try:
-            ending = minimize(self._objective, point, **options, options=self.limits)
+            ending: Any = minimize(self._objective, point, **options, options=self.limits)
         except _SettledError:
             self.accepted, left = None, self.limits["maxfun"] - (len(self.history) - begun)
             ending = minimize(self._objective, self.latest[0], **options, options=self.limits | {"maxfun": left})
         if self.best > before:
             self.converged, self.message = self.best[0] and bool(ending.success), str(ending.message) + self._doubt
         if self.best_values is None:
-            raise LinAlgError(
-                "the evidence could not be evaluated at the start; look for extreme values in the starting kernel, "
-                "noise or Z, or standardise the data."
-            )
+            raise LinAlgError("the evidence could not be evaluated at the start; look for extreme values in the "
+                              "starting kernel, noise or Z, or standardise the data.")
 
     def _objective(self, point: Array) -> tuple[float, Array]:
         values = self.coordinates.unpack(point, self.current)
@@ -120,17 +113,18 @@ class Search:
 
     @property
     def _doubt(self) -> str:
-        """What `message` adds where nothing better than unconverged inference was found."""
+        """What `message` adds if inference converged at no point."""
         return "" if self.best[0] else "; inference has not converged, not even at the best point"
 
     def _accept(self, _: Array) -> None:
-        """L-BFGS has made the latest evaluation the start of its next line search."""
+        """L-BFGS begins its next line search at the latest evaluation."""
         self.accepted = self.latest
 
     def _low_wall(self, point: Array) -> float:
-        """As far above the start of the line search as its slope there would lead below it.
+        """A value for a failed point: as far above the start of the line search as its slope there would lead below it.
 
-        Too high for the point to be taken, and low enough that the next one is a fraction of the step, not next to none.
+        Too high for the point to be taken, and low enough that the next one is a fraction of the step, not next to
+        none.
         """
         start, value, gradient = self.accepted
         return value + abs(gradient @ (point - start))

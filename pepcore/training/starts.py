@@ -3,14 +3,16 @@
 import warnings
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from pepcore.gaussian import Array
 from pepcore.kernels import SquaredExponential
 from pepcore.validation import check_count, check_inputs, check_targets
 
 KMEANS_ROWS = 20_000  # k-means only has to spread Z over the data, for which a sample is enough
 
 
-def default_kernel(X, y):
+def default_kernel(X: ArrayLike, y: ArrayLike) -> SquaredExponential:
     """Squared exponential with variance var(y) and lengthscales √D times the spread of each input; X (N, D), y (N,)."""
     X = check_inputs(X, "X")
     y = check_targets(y, len(X))
@@ -18,24 +20,19 @@ def default_kernel(X, y):
     return SquaredExponential(variance_of(y), spread * np.sqrt(X.shape[1]))
 
 
-def choose_pseudo_inputs(X, M, how="kmeans", seed=0):
+def choose_pseudo_inputs(X: ArrayLike, M: int, how: str = "kmeans", seed: int | np.random.Generator = 0) -> Array:
     """M starting pseudo-inputs (M, D) for X (N, D): k-means centres, or a random subset of distinct rows.
 
-    Raises
-    ------
-    ValueError
-        If M is no whole number from 1 upwards, X has a wrong shape, NaN or fewer than M distinct rows, or `how` is neither
-        "kmeans" nor "subset".
+    Raises ValueError if M is no whole number from 1 upwards, X has a wrong shape, NaN or fewer than M distinct rows, or
+    `how` is neither "kmeans" nor "subset".
     """
     X = check_inputs(X, "X")
     M = check_count(M, "M")
     rng = np.random.default_rng(seed)
     distinct = np.unique(X, axis=0)
     if len(distinct) < M:
-        raise ValueError(
-            f"M = {M} pseudo-inputs were asked for, but X has {len(distinct)} distinct rows; give no more than that, "
-            "or your own array Z."
-        )
+        raise ValueError(f"M = {M} pseudo-inputs were asked for, but X has {len(distinct)} distinct rows; give no more "
+                         "than that, or your own array Z.")
     subset = distinct[rng.permutation(len(distinct))[:M]]
     if how == "subset":
         return subset
@@ -51,10 +48,10 @@ def choose_pseudo_inputs(X, M, how="kmeans", seed=0):
     return centres * spread
 
 
-def spread_of(X):
+def spread_of(X: Array) -> Array:
     """Standard deviation of each input, 1 for a constant one (where rounding can leave a deviation of 1e-17)."""
     return np.where(np.ptp(X, axis=0) > 0, X.std(axis=0), 1.0)
 
 
-def variance_of(y):
+def variance_of(y: Array) -> float:
     return float(y.var()) if np.ptp(y) > 0 else 1.0

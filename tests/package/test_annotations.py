@@ -14,7 +14,6 @@ def unannotated(function):
     return missing + ["return"] * (signature.return_annotation is inspect.Signature.empty)
 
 
-@pytest.mark.xfail(reason="not all types are written yet; take this mark away when they are")
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_every_argument_and_result_has_a_type(name):
     assert unannotated(FUNCTIONS[name]) == []

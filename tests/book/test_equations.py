@@ -1,0 +1,81 @@
+"""Equations and code name each other: every `:eq:` of a docstring is an equation of a chapter, and what a chapter links by
+"In the code:" names the equation in its docstring."""
+
+import importlib
+import inspect
+import json
+import re
+
+import build_book
+import pytest
+from conftest import ROOT
+
+LABEL = re.compile(r"\$\$\s*\(([\w-]+)\)")  # behind the equation that it names
+NAMED = re.compile(r":eq:`([\w-]+)`")
+EQUATION = re.compile(r"\{eq\}`([\w-]+)`")
+LINK = re.compile(r"\{py:(?:func|meth|class)\}`~?(?:[^`<]*<)?(pepcore[\w.]*)>?`")
+
+
+def passages(text):
+    """(equations, code) of each passage that begins with "In the code:": the equations that it names, else the last one above."""
+    for found in re.finditer(r"\*In the code:\*.*", text):
+        passage = found[0]
+        above = LABEL.findall(text[: found.start()])
+        yield EQUATION.findall(passage) or above[-1:], LINK.findall(passage)
+
+
+def chapters():
+    """(chapter, equations, code) of all passages that link code."""
+    for path in build_book.chapters():
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        text = "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+        for equations, code in passages(text):
+            if equations and code:
+                yield pytest.param(equations, code, id=f"{path.stem}-{'-'.join(equations)}")
+
+
+def equations_of_chapters():
+    texts = ["".join(cell["source"]) for path in build_book.chapters()
+             for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "markdown"]
+    return {label for text in texts for label in LABEL.findall(text)}
+
+
+def linked(name):
+    """The object with this full name, and its docstring with those of its methods."""
+    parts = name.split(".")
+    for split in range(len(parts), 0, -1):
+        try:
+            thing = importlib.import_module(".".join(parts[:split]))
+        except ModuleNotFoundError:
+            continue
+        for part in parts[split:]:
+            thing = getattr(thing, part)
+        inside = vars(thing).values() if inspect.isclass(thing) else ()
+        return "\n".join(inspect.getdoc(one) or "" for one in (thing, *inside))
+    raise AssertionError(f"{name} does not exist")
+
+
+SOURCES = sorted((ROOT / "pepcore").rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_equation_that_code_names_is_in_a_chapter(path):
+    assert set(NAMED.findall(path.read_text(encoding="utf-8"))) <= equations_of_chapters()
+
+
+@pytest.mark.parametrize(("equations", "code"), chapters())
+def test_what_a_chapter_links_names_its_equations(equations, code):
+    named = NAMED.findall("\n".join(map(linked, code)))
+    assert set(equations) <= set(named)
+
+
+def test_enough_passages_and_equations_are_found():
+    assert len(list(chapters())) >= 25
+    assert len(equations_of_chapters()) >= 150
+    assert len({label for path in SOURCES for label in NAMED.findall(path.read_text(encoding="utf-8"))}) >= 90
+
+
+def test_a_passage_takes_the_equation_above_or_those_that_it_names():
+    link = "{py:func}`pepcore.sites.cavity`"
+    text = f"$$\na\n$$ (one)\n\n$$b$$ (two)\n\n*In the code:* {link}.\n\n*In the code:* {link} is {{eq}}`one`."
+    assert list(passages(text)) == [(["two"], ["pepcore.sites.cavity"]), (["one"], ["pepcore.sites.cavity"])]
