@@ -17,12 +17,14 @@ CHAPTERS = {
     "which-alpha-regression": ((7.85, 2.15), "Study:\nwhich α?\nregression"),
     "stochastic-ep-many-classes": ((2.6, 0.6), "Stochastic\nEP, many\nclasses"),
     "which-alpha-classification": ((4.35, 0.6), "Study:\nwhich α?\nclassifi-\ncation"),
+    "which-alpha-for-your-data": ((6.1, 0.6), "Study:\nwhich α for\nyour data?"),
 }
 NEEDS = [("gp-features", "ep-step-by-step"), ("ep-step-by-step", "power-ep"), ("power-ep", "sparse-regression"),
          ("gp-features", "sparse-regression"), ("power-ep", "sparse-classification"),
          ("sparse-regression", "sparse-ep-projection"), ("sparse-regression", "which-alpha-regression"),
          ("sparse-regression", "orthogonal-natural-gradients"), ("sparse-classification", "orthogonal-natural-gradients"),
-         ("sparse-classification", "stochastic-ep-many-classes"), ("sparse-classification", "which-alpha-classification")]
+         ("sparse-classification", "stochastic-ep-many-classes"), ("sparse-classification", "which-alpha-classification"),
+         ("which-alpha-classification", "which-alpha-for-your-data"), ("which-alpha-regression", "which-alpha-for-your-data")]
 WIDTH, HEIGHT = 1.4, 1.0
 SIZE = (8.7, 5.05)      # of the figure, in inches
 

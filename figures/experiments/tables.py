@@ -13,10 +13,12 @@ from figures.experiments.studies import cell, key, load
 
 
 def results(study_id):
-    """The results of a study as a pandas DataFrame, one row per run that succeeded."""
+    """The results of a study as a pandas DataFrame, one row per run that succeeded; no rows before its first run."""
     import pandas as pd  # only those who draw need it
 
-    table = pd.read_csv(io.StringIO(_whole_lines(load(study_id))))
+    study = load(study_id)
+    header = ",".join(study.columns) + "\n"
+    table = pd.read_csv(io.StringIO(_whole_lines(study) or header))
     return table[table["error"].isna()].drop(columns="error").reset_index(drop=True)
 
 

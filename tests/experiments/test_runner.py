@@ -268,6 +268,15 @@ def test_a_line_that_was_cut_off_is_computed_again(study):
     assert values(study) == expected
 
 
+def test_results_before_the_first_run_are_an_empty_table(study, monkeypatch):
+    monkeypatch.setattr(tables, "load", lambda study_id: study)
+    empty = runner.results(study.id)
+    assert len(empty) == 0
+    runner.run(study, execute=here)
+    assert len(runner.results(study.id)) == 12
+    assert list(empty.columns) == list(runner.results(study.id).columns)
+
+
 def test_failures_are_rows(study, monkeypatch):
     monkeypatch.setenv("STUDY_FAILS", "1")
     assert runner.run(study, execute=here) == (12, 4)

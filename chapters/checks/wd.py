@@ -1,0 +1,238 @@
+"""Checkers of the chapter "Can the data choose α?"."""
+
+import numpy as np
+from exercises import Feedback, as_array, as_function, as_number, checker, close
+
+from pepcore import power_ep, training
+from pepcore.kernels import SquaredExponential
+
+
+def returned(answer, *given):
+    """What the reader's function returns for copies of these arguments."""
+    result = answer(*(value.copy() if isinstance(value, np.ndarray) else value for value in given))
+    if result is None:
+        raise Feedback("the function returns nothing yet.")
+    return result
+
+
+def regression_problem(seed, alpha=0.5, N=25, M=6):
+    """Inputs (N, 2), targets (N,), and the fit of Power EP with noise 0.2."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(N, 2))
+    y = np.sin(2 * X[:, 0]) + 0.4 * rng.normal(size=N)
+    fit = power_ep.regression(SquaredExponential(1.5, [0.9, 1.2]), rng.normal(size=(M, 2)), X, y, noise=0.2, alpha=alpha)
+    return X, y, fit
+
+
+@checker("wd-1-paper")
+def paper(answer):
+    """Two data at one place: prior N(0, 1), noise 1, y = 1 and 5; the first goes out."""
+    answer = as_array(answer, (3,))
+    right = [2 / 3, 2.5, 1.5]
+    if close(answer, right, rtol=5e-3):
+        return None
+    if close(answer, [2 / 3, 2.5, 0.5], rtol=5e-3):
+        return "c and the mean are right. The variance is that of the latent value; a target has the noise on top."
+    if close(answer, [2 / 3, 0.5, 1.5], rtol=5e-3):
+        return "you left out the second datum; the first one, y = 1, was to go."
+    if close(answer[0], 5 / 6, rtol=5e-3):
+        return "you took out half of the site. The fraction α belongs to the update; here the whole site goes."
+    if close(answer, [2 / 3, 2, 4 / 3], rtol=5e-3):
+        return "that is the prediction from both data; divide the site of the first one out."
+    if not close(answer[0], right[0], rtol=5e-3):
+        return "begin with the posterior from both data: precision 1 + 1 + 1. Then c = 1 − τ s with τ = 1/noise."
+    if not close(answer[1], right[1], rtol=5e-3):
+        return "c is right. Check the mean by fitting the second datum alone: precision 2."
+    return "c and the mean are right. For the variance divide s by c, then think of what is predicted."
+
+
+@checker("wd-2-leverage")
+def leverage(answer):
+    as_function(answer)
+    for seed, alpha in ((0, 0.5), (1, 1.0), (2, 0.0)):
+        X, _, fit = regression_problem(seed, alpha)
+        _, h = fit.posterior.basis.features(X)
+        s = fit.predict_f(X)[1] - h
+        right, result = fit.sites.tau * s, as_array(returned(answer, fit, X))
+        if result.shape == () and close(result, right.sum()):
+            return "that is the sum of the leverages; one number for each datum is asked for."
+        result = as_array(result, (len(X),))
+        if close(result, right):
+            continue
+        if close(result, fit.sites.tau * (s + h)):
+            return "the residual variance h belongs to no site; take it off the variance that predict_f returns."
+        if close(result, 1 - right):
+            return "that is c, the share of the variance that a datum leaves to the others; the leverage is the rest."
+        if close(result, s / 0.2):
+            return f"right at α = 0 only: at α = {alpha:g} the variance of a site is α h + σ², one over its precision τ."
+        return f"not the leverages at α = {alpha:g}: the precision of the site times the variance of its aᵀv."
+    return None
+
+
+def fold_out(A, h, y, noise, alpha, fold, share=1.0):
+    """Mean and variance of the latent f on a fold after a `share` of its sites was divided out."""
+    d = alpha * h + noise
+    weights = np.ones(len(y))
+    weights[fold] = 1 - share
+    V = np.linalg.inv(np.eye(len(A)) + A * (weights / d) @ A.T)
+    a = A[:, fold]
+    return a.T @ V @ A @ (weights * y / d), np.sum(a * (V @ a), axis=0) + h[fold]
+
+
+@checker("wd-3-fold")
+def fold(answer):
+    as_function(answer)
+    for seed, alpha in ((0, 0.5), (1, 1.0), (2, 0.0)):
+        X, y, fit = regression_problem(seed, alpha)
+        A, h = fit.posterior.basis.features(X)
+        given = A, h, y, 0.2, alpha, np.array([3, 7, 8, 20])
+        result = as_array(returned(answer, *given), (2, 4))
+        mean, variance = right = np.array(fold_out(*given))
+        if close(result, right):
+            continue
+        if close(result, fold_out(*given, share=0.0)):
+            return "nothing has gone out: these are the predictions from all data."
+        if close(result, np.array([fold_out(*given[:-1], np.array([n])) for n in given[-1]])[..., 0].T):
+            return "each row went out alone. The rows of a fold go out together, also for each other's prediction."
+        if alpha == 0.5 and close(result, fold_out(*given, share=alpha)):
+            return "the fraction α of the sites went out; the whole sites should."
+        if close(result, [mean, variance - h[given[-1]]]):
+            return "the mean is right. The latent value has its residual variance h on top."
+        if close(result, [mean, variance + 0.2]):
+            return "the mean is right. The latent variance is asked for, without the noise."
+        if close(result[0], mean):
+            return f"the mean is right at α = {alpha:g}, the variance is not."
+        return f"not what the other rows predict at α = {alpha:g}. Drop the columns of the fold, then predict along them."
+    return None
+
+
+@checker("wd-4-regret")
+def regret(answer):
+    as_function(answer)
+    for seed, shape in ((0, (30, 6)), (1, (8, 3))):
+        rng = np.random.default_rng(seed)
+        test = rng.normal(size=shape) + 0.5 * np.arange(shape[1])
+        estimate = test - 0.4 * np.arange(shape[1]) + 0.5 * rng.normal(size=shape)
+        rows = np.arange(shape[0])
+        picked, least = test[rows, estimate.argmin(axis=1)], test.min(axis=1)
+        result = as_number(returned(answer, estimate, test))
+        if close(result, (picked - least).mean()):
+            continue
+        if close(result, picked.mean()):
+            return "that is the mean loss of the choice; subtract the best loss of each row."
+        if close(result, (picked - estimate.min(axis=1)).mean()):
+            return "the smallest estimate was subtracted; regret compares test losses with test losses."
+        if close(result, (test[rows, estimate.argmax(axis=1)] - least).mean()):
+            return "the power with the largest estimate was chosen; these are losses, small is good."
+        if close(result, test.mean(axis=0)[estimate.mean(axis=0).argmin()] - test.mean(axis=0).min()):
+            return "one power was chosen for all rows; every row makes its own choice."
+        if close(result, picked.mean() - test.mean(axis=0).min()):
+            return "the best power must be that of each row, not the best one on average."
+        if close(result, (least - picked).mean()):
+            return "the sign is turned round: a regret is never negative."
+        return "in each row take the test loss at the smallest estimate, less the smallest test loss; then the mean."
+    return None
+
+
+def one_standard_error(densities, paired=True, largest=False, root=True):
+    """Index of the smallest power (the largest, if asked) that is within one standard error of the best."""
+    best = densities.mean(axis=1).argmax()
+    lag = densities[best] - densities
+    spread = lag.std(axis=1, ddof=1) if paired else densities.std(axis=1, ddof=1)[best] * np.ones(len(lag))
+    near = np.flatnonzero(lag.mean(axis=1) <= spread / (np.sqrt(densities.shape[1]) if root else 1.0))
+    return int(near[-1] if largest else near[0])
+
+
+# mean of each of six powers; in the first problem every rule but the right one names a power of its own
+LEVELS = (-0.9, -0.2, -0.1, 0.0, -0.1, -1.2), (0.0, -0.1, -0.3, -0.6, -0.9, -1.2), (-1.2, -0.9, -0.6, -0.3, -0.4, 0.0)
+
+
+def cautious_problem(number):
+    """Leave-one-out log densities (6, 80) of six powers, which differ by 1 and share twice as much."""
+    rng = np.random.default_rng(number)
+    own = rng.normal(size=(6, 80))
+    own -= own.mean(axis=1, keepdims=True)
+    return np.array(LEVELS[number])[:, None] + own + 2 * rng.normal(size=80)
+
+
+@checker("wd-5-cautious")
+def cautious(answer):
+    as_function(answer)
+    for number in range(len(LEVELS)):
+        densities = cautious_problem(number)
+        result, right = as_number(returned(answer, densities)), one_standard_error(densities)
+        if result == right:
+            continue
+        if result == densities.mean(axis=1).argmin():
+            return "that is the worst power: these are log densities, large is good."
+        if result == one_standard_error(densities, root=False):
+            return "the standard deviation was used; the standard error of a mean over N data is smaller by √N."
+        if result == one_standard_error(densities, paired=False):
+            return ("the standard error is that of one power's own mean. All powers predict the same data: use the differences, "
+                    "datum by datum.")
+        if result == one_standard_error(densities, largest=True):
+            return "that is the largest power that cannot be told from the best; the smallest is asked for."
+        if result == densities.mean(axis=1).argmax():
+            return "that is the best power by its mean; a smaller one is within one standard error of it."
+        return "not the index asked for: find the best mean, then test each smaller power against it by paired differences."
+    return None
+
+
+@checker("wd-6-anew")
+def anew(answer):
+    as_function(answer)
+    rng = np.random.default_rng(3)
+    X = np.sort(rng.uniform(0, 4, 23))[:, None]
+    y = np.sin(3 * X[:, 0]) + 0.3 * rng.normal(size=23)
+    folds = np.array_split(rng.permutation(23), 3)
+    result = as_number(returned(answer, X, y, 0.75, [fold.copy() for fold in folds]))
+
+    def losses(alpha=0.75, leak=False, swap=False):
+        for fold in folds:
+            rest = np.arange(23) if leak else np.setdiff1d(np.arange(23), fold)
+            known, asked = (fold, rest) if swap else (rest, fold)
+            model = training.fit(None, X[known], y[known], M=4, alpha=alpha, max_evaluations=10, seed=0)
+            mean, variance = model.predict_f(X[asked])
+            bare = 0.5 * (np.log(2 * np.pi * variance) + (y[asked] - mean) ** 2 / variance)
+            yield -model.log_density(X[asked], y[asked]), bare
+
+    right, bare = (np.concatenate(part) for part in zip(*losses(), strict=True))
+    if close(result, right.mean(), rtol=1e-5):
+        return None
+    if close(result, -right.mean(), rtol=1e-5):
+        return "the sign is turned round: the loss is the negative log density."
+    if close(result, np.mean([part.mean() for part, _ in losses()]), rtol=1e-5):
+        return "the folds have different sizes: take the mean over rows, not over folds."
+    if close(result, right.sum(), rtol=1e-5):
+        return "that is the sum over rows; the mean is asked for."
+    if close(result, bare.mean(), rtol=1e-5):
+        return "the variance lacks the noise: a target is predicted, not the function."
+    if close(result, np.concatenate([part for part, _ in losses(leak=True)]).mean(), rtol=1e-5):
+        return "the model has seen the fold that it predicts; learn from the other rows only."
+    if close(result, np.concatenate([part for part, _ in losses(swap=True)]).mean(), rtol=1e-5):
+        return "you learnt from the fold and predicted the rest; the other way round."
+    if close(result, np.concatenate([part for part, _ in losses(alpha=0.5)]).mean(), rtol=1e-5):
+        return "that is the loss at α = 0.5; hand the power on to training.fit."
+    return "not the loss asked for: learn from the rows outside a fold with the options given, predict the fold, average."
+
+
+@checker("wd-7-yours")
+def yours(answer):
+    """Losses of the reader's own data: only their form and what cannot be true of them can be checked."""
+    if not isinstance(answer, tuple | list) or len(answer) != 2:
+        return "a pair is asked for: the leave-one-out losses and the test losses, one array (splits, powers) each."
+    loo, test = (as_array(part) for part in answer)
+    if loo.shape != test.shape or loo.ndim != 2:
+        return f"two arrays of one shape (splits, powers) are asked for; these have shapes {loo.shape} and {test.shape}."
+    if loo.shape[0] < 5 or loo.shape[1] < 3:
+        return f"at least 5 splits and 3 powers are needed for an answer that means something; got {loo.shape}."
+    if not (np.isfinite(loo).all() and np.isfinite(test).all()):
+        return "some losses are infinite: look at the split and the power where this happens."
+    if close(loo, test):
+        return "the two arrays are the same; leave-one-out comes from the training rows, the test loss from the others."
+    for name, losses in (("leave-one-out", loo), ("test", test)):
+        if np.ptp(losses, axis=0).max() == 0:
+            return f"the {name} losses are the same in every split: are the splits different?"
+        if np.ptp(losses, axis=1).max() == 0:
+            return f"the {name} losses are the same at every power: was the power handed on?"
+    return None
