@@ -311,7 +311,8 @@ def test_every_door_with_a_callback_is_watched():
 def test_a_callback_sees_the_very_records_of_the_history(name):
     seen = []
     result = WATCHED[name].make(callback=seen.append)
-    assert len(seen) > 1
+    seen = [record for record in seen if "log_evidence" in record]  # tied sites estimate the evidence in every tenth step
+    assert seen
     if name == "multiclass.fit, outer":  # a line search shows what is the best so far
         records = [record for record in result.history if any(record is one for one in seen)]
         assert [record["log_evidence"] for record in records] == sorted(record["log_evidence"] for record in records)
