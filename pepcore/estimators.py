@@ -144,10 +144,11 @@ class PowerEPRegressor(RegressorMixin, _PowerEP):
     Attributes
     ----------
     model_ : Model, the result of learning, in its own units (see the head of this module)
-    kernel_, likelihood_, noise_ : as learnt, in the units of the model; noise_ is None unless the noise is Gaussian
+    kernel_, likelihood_, noise_ : as learnt, in the units of the model; `noise_` is None unless the noise is Gaussian
     Z_ : (M, D) in the units of X
     log_marginal_likelihood_value_ : float, log evidence of the targets in the units of the model, in nats
-    X_mean_, X_scale_ : (D,); y_mean_, y_scale_ : float, from the units of the model to those of the data
+    X_mean_, X_scale_ : (D,), from the units of the model to those of the inputs
+    y_mean_, y_scale_ : float, the same for the targets
     n_iter_ : int, evaluations, or steps on batches
     n_features_in_, feature_names_in_ : as in all of scikit-learn
 
@@ -252,8 +253,7 @@ class PowerEPClassifier(ClassifierMixin, _PowerEP):
     kernel_ : kernel, or C of them for more than two classes
     Z_ : (M, D) in the units of X, or C such arrays
     noise_ : (C,), or None for two classes
-    model_, likelihood_, log_marginal_likelihood_value_, X_mean_, X_scale_, n_iter_, n_features_in_, feature_names_in_
-        As for `PowerEPRegressor`.
+    model_, likelihood_, log_marginal_likelihood_value_, X_mean_, X_scale_, n_iter_ : as for `PowerEPRegressor`
 
     Source: bui2017 section 3.5; villacampa2017 section 2.3.
     """
