@@ -25,7 +25,7 @@ from pepcore.gaussian import (
 )
 from pepcore.kernels.base import Kernel, check_kernel
 from pepcore.likelihoods import Gaussian
-from pepcore.likelihoods.base import Likelihood, check_likelihood
+from pepcore.likelihoods.scalar import Likelihood, check_likelihood
 from pepcore.normal_equations import check_left_out
 from pepcore.posterior import Posterior
 from pepcore.results import Fit, LeftOut

@@ -5,16 +5,17 @@ variance h(x) = k(x, x) − |a(x)|². Inference sees only A and h; this module t
 into derivatives with respect to the kernel and Z. Everything runs over blocks of data that fit the processor's cache.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
-from pepcore.gaussian import Array, inverse_lower, multiply_lower, safe_cholesky, solve_lower, symmetric
+from pepcore.gaussian import Array, add_gram, inverse_lower, multiply_lower, safe_cholesky, solve_lower, symmetric
 from pepcore.kernels.base import Kernel
-from pepcore.threads import add_gram, in_order
+from pepcore.threads import thread_count
 
 BLOCK_ELEMENTS = 2**17  # 1 MiB of float64: an M x block array stays in the second-level cache
 KEPT_ELEMENTS = 2**21  # numbers in A, 16 MiB, up to which what the kernel computed is kept for its derivatives
@@ -284,6 +285,16 @@ def through_pseudo_points(features: Features, gradient: dict[str, Any], T: Array
     accumulate(gradient, dkernel | {"Z": 2 * dZ_half})  # Z stands on both sides of K_uu
     accumulate(gradient, uu.diagonal_vjp(basis.Z, np.full(len(basis.Z), jitter_share)))
     return gradient
+
+
+def in_order(work: Callable[[Any], Any], parts: Sequence[Any]) -> Iterator[Any]:
+    """Yield work(part) for each of the parts, in their order, computed by `thread_count()` threads."""
+    threads = min(thread_count(), len(parts))
+    if threads < 2:
+        yield from map(work, parts)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        yield from pool.map(work, parts)
 
 
 def add_up(parts: Iterator[tuple]) -> tuple:

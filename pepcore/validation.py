@@ -199,6 +199,24 @@ def check_order(order: ArrayLike | None, size: int) -> np.ndarray:
     return order.astype(int)
 
 
+def check_blocks(blocks: Any, size: int) -> list[np.ndarray]:
+    """`blocks` as a list of index arrays that together hold each of range(size) once."""
+    refuse_mask(blocks, "blocks")
+    labels = np.asarray(blocks) if isinstance(blocks, np.ndarray) else None
+    if labels is not None and labels.shape == (size,) and np.issubdtype(labels.dtype, np.integer):
+        return [np.flatnonzero(labels == label) for label in np.unique(labels)]
+    parts = blocks if np.iterable(blocks) else []
+    # not integers yet: their fractions would be cut off, and every block seem right
+    indices = [as_real(block, f"blocks[{number}]").ravel() for number, block in enumerate(parts)]
+    joined = np.concatenate(indices or [np.zeros(0)])
+    if len(joined) != size or not np.array_equal(np.sort(joined), np.arange(size)) or not all(map(len, indices)):
+        raise ValueError(
+            f"blocks must be {size} integer labels in an array, or a list of non-empty index arrays that hold each of "
+            f"0 ... {size - 1} exactly once; got {type(blocks).__name__} of length {np.size(joined)} after joining."
+        )
+    return [index.astype(np.intp) for index in indices]
+
+
 def check_part(part: T, fits: bool, name: str, expected: str, example: str) -> T:
     """Check part of a model and return it; a class in place of its instance is an error, as is what does not fit."""
     if isinstance(part, type):

@@ -13,7 +13,7 @@ from pepcore.decoupled.parametrisations import PARAMETRISATIONS
 from pepcore.gaussian import Array
 from pepcore.kernels.base import Kernel, check_plain
 from pepcore.likelihoods import Gaussian
-from pepcore.likelihoods.base import check_likelihood
+from pepcore.likelihoods.scalar import check_likelihood
 from pepcore.threads import one_blas_thread
 from pepcore.training.loop import run
 from pepcore.validation import (

@@ -8,9 +8,8 @@ Pseudo-points need not be values of f. Where they are something else, the kernel
 `ff`, the plain kernel of f, for methods that have no pseudo-points.
 """
 
-from pepcore.kernels.base import Kernel
+from pepcore.kernels.base import Kernel, Sum
 from pepcore.kernels.blurred import Blurred
 from pepcore.kernels.stationary import Matern52, SquaredExponential
-from pepcore.kernels.sums import Sum
 
 __all__ = ["Blurred", "Kernel", "Matern52", "SquaredExponential", "Sum"]

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pepcore.gaussian import Array
-from pepcore.kernels.base import Kernel, check_kernel, check_points, shared
-from pepcore.kernels.stationary import SquaredExponential
+from pepcore.kernels.base import Kernel, check_kernel, check_points
+from pepcore.kernels.stationary import SquaredExponential, shared
 from pepcore.validation import as_real
 
 

@@ -11,7 +11,6 @@ m: that is all that Power EP needs, for every α in [0, 1]. A new likelihood der
 * `Poisson`: counts y, y f − exp(f).
 """
 
-from pepcore.likelihoods.base import Likelihood
-from pepcore.likelihoods.scalar import Gaussian, Logit, Poisson, Probit, StudentT
+from pepcore.likelihoods.scalar import Gaussian, Likelihood, Logit, Poisson, Probit, StudentT
 
 __all__ = ["Gaussian", "Likelihood", "Logit", "Poisson", "Probit", "StudentT"]

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from pepcore.features import feature_map
 from pepcore.gaussian import Array, log_determinant, safe_cholesky, solve_lower
 from pepcore.kernels.base import Kernel, check_kernel
-from pepcore.likelihoods.base import Likelihood, check_likelihood
+from pepcore.likelihoods.scalar import Likelihood, check_likelihood
 from pepcore.online.sequential import no_gradient, site_log_mass
 from pepcore.posterior import Posterior
 from pepcore.results import Fit

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.linalg import blas
 
 from pepcore.gaussian import Array
-from pepcore.likelihoods.base import Likelihood
+from pepcore.likelihoods.scalar import Likelihood
 from pepcore.online.process import Process
 
 LOST = 1e-8  # part of a variance that a site leaves, below which dividing the site out would leave mostly rounding

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from pepcore.features import row_blocks
 from pepcore.gaussian import Array, solve_lower
 from pepcore.kernels.base import Kernel
-from pepcore.likelihoods.base import Likelihood
+from pepcore.likelihoods.scalar import Likelihood
 from pepcore.normal_equations import check_left_out
 from pepcore.online.process import Process
 from pepcore.online.sequential import DirectedSites, Learner, no_gradient

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from pepcore.gaussian import Array
 from pepcore.kernels.base import Kernel, check_plain
-from pepcore.likelihoods.base import Likelihood, check_likelihood
+from pepcore.likelihoods.scalar import Likelihood, check_likelihood
 from pepcore.online.process import Process
 from pepcore.online.sequential import Learner, no_gradient
 from pepcore.posterior import Posterior

@@ -6,6 +6,7 @@ matrices D_b. Independent noise of equal variance looks the same in every rotate
 in the eigenbasis of its D_b, and the same few lines serve both.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -13,24 +14,37 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import eigh
 
-from pepcore.features import KEPT_ELEMENTS, Features, feature_map, pull_back, row_blocks
-from pepcore.gaussian import Array, log_determinant, safe_cholesky, solve_lower
+from pepcore.features import (
+    KEPT_ELEMENTS,
+    Features,
+    add_up,
+    feature_map,
+    grouped,
+    in_order,
+    pull_back,
+    row_blocks,
+    through_data,
+    through_pseudo_points,
+)
+from pepcore.gaussian import (
+    Array,
+    add_gram,
+    add_outer,
+    cholesky_inverse,
+    log1p_ratio,
+    log_determinant,
+    safe_cholesky,
+    solve_lower,
+)
 from pepcore.kernels.base import Kernel, check_kernel
 from pepcore.likelihoods import Gaussian
 from pepcore.posterior import Posterior
-from pepcore.power_ep.linear_model import Solution, noise_derivative, penalty, pointwise_gradient, solve_regression
 from pepcore.results import Fit
 from pepcore.sites import Sites
 from pepcore.threads import one_blas_thread
-from pepcore.validation import (
-    as_real,
-    check_alpha,
-    check_inputs,
-    check_jitter,
-    check_positive,
-    check_targets,
-    refuse_mask,
-)
+from pepcore.validation import check_alpha, check_blocks, check_inputs, check_jitter, check_positive, check_targets
+
+SUBTRACTED = 1e4  # mean of y²/d up to which the subtraction in the evidence loses too few digits to matter
 
 
 @one_blas_thread
@@ -97,7 +111,7 @@ def regression(
     else:
         if stream:
             raise ValueError("stream=True keeps no features, but blocks need them all at once; leave out one of them.")
-        parts = _check_blocks(blocks, len(X))
+        parts = check_blocks(blocks, len(X))
         alpha = check_alpha(alpha, size=len(parts))
         features = feature_map(kernel, Z, X, jitter)
         rotated = _rotate(features, y, np.broadcast_to(alpha, len(parts)), parts)
@@ -151,6 +165,104 @@ def add_data(fit: Fit, X: ArrayLike, y: ArrayLike) -> Fit:
 
 def _no_gradient() -> dict:
     raise NotImplementedError("add_data keeps no gradient; call power_ep.regression on all data for it")
+
+
+# --- point-wise -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    log_evidence: float
+    mean: Array  # m (M,)
+    precision_cholesky: Array  # C (M, M), C Cᵀ = I + gram
+    gram: Array  # (M, M), A diag(1/d) Aᵀ, d = alpha h + noise, of which only the lower triangle is filled
+    tau: Array  # (N,), 1/d
+
+
+def solve_regression(load: Callable, rows: list[slice], y: Array, noise: float, alpha: float | Array) -> Solution:
+    """Posterior and evidence; `load` turns each of the `rows` into A[:, rows] and h[rows]; source: :eq:`sr-collapsed`."""
+    tau = np.empty(len(y))
+
+    def sums(group):
+        gram, shift, log_normal, quadratic = None, 0.0, 0.0, 0.0
+        for part in group:
+            A, h = load(part)
+            power, y_part = _of(alpha, part), y[part]
+            d = power * h + noise
+            tau[part] = 1 / d
+            gram = np.zeros((len(A), len(A)), order="F") if gram is None else gram
+            add_gram(gram, A / np.sqrt(d))
+            shift = shift + A @ (y_part / d)
+            log_normal -= 0.5 * np.log(2 * np.pi * d).sum() + penalty(h, noise, power)
+            quadratic += y_part @ (y_part / d)
+        return gram, shift, log_normal, quadratic
+
+    gram, shift, log_normal, quadratic = add_up(in_order(sums, grouped(rows)))
+    C, _ = safe_cholesky(gram + np.eye(len(shift)), name="I + A diag(1/d) A'")
+    mean = solve_lower(C, solve_lower(C, shift), transposed=True)
+
+    # yᵀ(AᵀA + diag d)⁻¹y, by a subtraction where that has the digits, else as a minimum over v
+    if quadratic < SUBTRACTED * len(y):
+        quadratic -= shift @ mean
+    else:
+        residuals = in_order(lambda part: ((y[part] - mean @ load(part)[0]) ** 2 @ tau[part],), rows)
+        quadratic = add_up(residuals)[0] + mean @ mean
+    log_evidence = log_normal - 0.5 * (log_determinant(C) + quadratic)
+    return Solution(float(log_evidence), mean, C, gram, tau)
+
+
+def _of(alpha, rows):
+    """The powers of some rows, or the one that all share."""
+    return alpha[rows] if np.ndim(alpha) else alpha
+
+
+def penalty(h: Array, noise: float, alpha: float | Array) -> float:
+    """Σ (1 − α)/(2α) log(1 + α h/noise), which is Σ h/(2 noise) at α = 0; source: :eq:`sr-evidence`."""
+    return ((1 - alpha) * log1p_ratio(alpha * h / noise) * h).sum() / (2 * noise)
+
+
+def _residual_derivative(total, d, alpha):
+    """dF/dh from dF/dd: h enters the noise d with weight α and the penalty by itself; source: :eq:`sr-gradient`."""
+    return alpha * total - (1 - alpha) / (2 * d)
+
+
+def noise_derivative(total: Array, h: Array, d: Array, noise: float, alpha: float | Array) -> Array:
+    """The terms of dF/dnoise from dF/dd: the noise enters d and the penalty; source: :eq:`sr-gradient`."""
+    return total + (1 - alpha) * h / (2 * noise * d)
+
+
+@one_blas_thread
+def pointwise_gradient(features: Features, y: Array, solution: Solution, noise: float, alpha: float | Array) -> dict:
+    """Gradient of the evidence, in one more pass over the data.
+
+    With v = (y − Aᵀm)/d, s = diag AᵀVA and fit = v² + s/d²:
+
+        dF/dd = ½ (fit − 1/d),   dF/dh = α dF/dd − (1 − α)/(2d) = ½ (α fit − 1/d),
+        dA = m vᵀ − V A/d                             at fixed h,
+        dA − 2 A diag(dF/dh) = m vᵀ − V A/d + A diag(1/d − α fit)     with h = k − |a|².
+
+    A vᵀ, the sum of the data's weighted residuals, is m, the stationary point of Σ r²/d + |m|². With gram = A diag(1/d) Aᵀ
+    and V gram = V (V⁻¹ − I) = I − V, the product that K_uu needs has a closed form but for one weighted gram matrix:
+
+        Σ dA Aᵀ = m mᵀ − (I − V) + gram − A diag(α fit) Aᵀ.
+    """
+    mean, V = solution.mean, cholesky_inverse(solution.precision_cholesky)
+    dnoise = np.empty(len(y))
+
+    def derivatives(rows, A, h):
+        tau, power = solution.tau[rows], _of(alpha, rows)
+        v = (y[rows] - mean @ A) * tau
+        dA = (A.T @ V).T  # V A, in Fortran order
+        fit = v**2 + np.einsum("nm,nm->n", A.T, dA.T) * tau**2
+        total = 0.5 * (fit - tau)
+        dnoise[rows] = noise_derivative(total, h, 1 / tau, noise, power)
+        dA *= -tau
+        add_outer(dA, mean, v)
+        return dA, _residual_derivative(total, 1 / tau, power), power * fit
+
+    gradient, gram_h = through_data(features, derivatives)
+    T = np.outer(mean, mean) + V - np.eye(len(mean)) + solution.gram - gram_h
+    return through_pseudo_points(features, gradient, T) | {"noise": float(dnoise.sum())}
 
 
 # --- blocks -----------------------------------------------------------------------------------------------------------
@@ -212,21 +324,3 @@ def _block_gradient(features: Features, rotated: _Rotated, solution: Solution, n
         gradient[key] = gradient[key] + value
     dnoise = noise_derivative(dF_dd, rotated.h, 1 / solution.tau, noise, rotated.alpha)
     return gradient | {"noise": float(dnoise.sum())}
-
-
-def _check_blocks(blocks, size):
-    """`blocks` as a list of index arrays that together hold each of range(size) once."""
-    refuse_mask(blocks, "blocks")
-    labels = np.asarray(blocks) if isinstance(blocks, np.ndarray) else None
-    if labels is not None and labels.shape == (size,) and np.issubdtype(labels.dtype, np.integer):
-        return [np.flatnonzero(labels == label) for label in np.unique(labels)]
-    parts = blocks if np.iterable(blocks) else []
-    # not integers yet: their fractions would be cut off, and every block seem right
-    indices = [as_real(block, f"blocks[{number}]").ravel() for number, block in enumerate(parts)]
-    joined = np.concatenate(indices or [np.zeros(0)])
-    if len(joined) != size or not np.array_equal(np.sort(joined), np.arange(size)) or not all(map(len, indices)):
-        raise ValueError(
-            f"blocks must be {size} integer labels in an array, or a list of non-empty index arrays that hold each of "
-            f"0 ... {size - 1} exactly once; got {type(blocks).__name__} of length {np.size(joined)} after joining."
-        )
-    return [index.astype(np.intp) for index in indices]

@@ -14,7 +14,7 @@ from scipy.linalg import blas
 from pepcore.features import Features, feature_map, pull_back_blocks
 from pepcore.gaussian import Array, inverse_lower, log1p_ratio, log_determinant, multiply_lower, solve_lower
 from pepcore.kernels.base import Kernel, check_kernel
-from pepcore.likelihoods.base import Likelihood, check_likelihood
+from pepcore.likelihoods.scalar import Likelihood, check_likelihood
 from pepcore.normal_equations import posterior_of
 from pepcore.posterior import Posterior
 from pepcore.results import Fit

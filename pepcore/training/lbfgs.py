@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from pepcore import power_ep
 from pepcore.gaussian import Array
 from pepcore.kernels.base import Kernel, check_kernel
-from pepcore.likelihoods.base import check_likelihood
+from pepcore.likelihoods.scalar import check_likelihood
 from pepcore.results import Model
 from pepcore.sweeps import infer_from
 from pepcore.threads import one_blas_thread

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from pepcore.features import Basis, Features, feature_map
 from pepcore.gaussian import Array, inverse_lower
 from pepcore.kernels.base import Kernel, check_kernel
-from pepcore.likelihoods.base import Likelihood, check_likelihood
+from pepcore.likelihoods.scalar import Likelihood, check_likelihood
 from pepcore.normal_equations import natural_parameters, solve_posterior
 from pepcore.posterior import Posterior
 from pepcore.power_ep import iterative

@@ -44,7 +44,7 @@ def test_no_function_takes_many_arguments_without_their_names(name):
 
 
 def test_all_doors_are_looked_at():
-    methods = {"pepcore.results.Result.predict_f", "pepcore.features.Basis.build", "pepcore.kernels.sums.Sum.diagonal"}
+    methods = {"pepcore.results.Result.predict_f", "pepcore.features.Basis.build", "pepcore.kernels.base.Sum.diagonal"}
     functions = {"pepcore.exact.infer", "pepcore.online.sparse_ep.infer", "pepcore.training.lbfgs.fit"}
     assert methods | functions <= set(FUNCTIONS)
 

@@ -9,7 +9,7 @@ from pepcore import Blurred, decoupled, exact, multiclass, online, power_ep, tra
 from pepcore.kernels import Matern52, SquaredExponential, Sum
 from pepcore.kernels.base import check_kernel
 from pepcore.likelihoods import Probit
-from pepcore.likelihoods.base import check_likelihood
+from pepcore.likelihoods.scalar import check_likelihood
 from pepcore.multiclass import learning, minibatch
 from pepcore.online import fixed_basis
 

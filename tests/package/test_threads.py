@@ -7,17 +7,11 @@ import pytest
 import threadpoolctl
 
 from pepcore import power_ep
+from pepcore.features import in_order
+from pepcore.gaussian import add_gram, add_outer, multiply_triangular
 from pepcore.kernels import Matern52, SquaredExponential
 from pepcore.likelihoods import Probit
-from pepcore.threads import (
-    add_gram,
-    add_outer,
-    in_order,
-    multiply_triangular,
-    one_blas_thread,
-    set_threads,
-    thread_count,
-)
+from pepcore.threads import one_blas_thread, set_threads, thread_count
 
 
 @pytest.fixture
