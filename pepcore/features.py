@@ -50,16 +50,13 @@ class Basis:
 
     Attributes
     ----------
-    kernel : kernel
-    Z : (M, D) pseudo-inputs
-    L : (M, M) lower triangular, L Lᵀ = K_uu + jitter · mean prior variance · I
-    jitter : float, the relative jitter that was needed
+    kernel : of f, perhaps with the covariances `uf` and `uu` of pseudo-points that are no values of f
     """
 
     kernel: Any
-    Z: Array
-    L: Array
-    jitter: float
+    Z: Array  #: (M, D) pseudo-inputs
+    L: Array  #: (M, M) lower triangular, L Lᵀ = K_uu + jitter · mean prior variance · I
+    jitter: float  #: the relative jitter that was needed
 
     @classmethod
     def build(cls, kernel: Kernel, Z: Array, jitter: float = 1e-6) -> "Basis":
@@ -91,9 +88,8 @@ class Basis:
 
         Source: :eq:`gp-feature-map`.
         """
-        A = np.empty((len(X), len(self.Z))).T
-        h = np.empty(len(X))
         _, uf = _pseudo_kernels(self.kernel)
+        A, h = np.empty((len(X), len(self.Z))).T, np.empty(len(X))
         for rows in row_blocks(len(X), len(self.Z)):
             A[:, rows] = uf(X[rows], self.Z).T
             h[rows] = self._whiten(A[:, rows], X[rows])
@@ -122,22 +118,14 @@ class Features:
     """The features of the training inputs: stored, or recomputed block by block where memory is short.
 
     For few data the derivatives through the kernel are stored with them, for each block of rows: see `value_and_vjp`.
-
-    Attributes
-    ----------
-    basis : Basis
-    X : (N, D)
-    A : (M, N), or None when streaming
-    h : (N,), or None when streaming
-    vjp_uu : derivatives through K_uu
-    vjps : dict of derivatives through K_fu by the first row of a block, or None where they are computed when asked for
     """
 
     basis: Basis
-    X: Array
-    A: Any
-    h: Any
-    vjp_uu: Callable
+    X: Array  #: (N, D)
+    A: Any  #: (M, N), or None when streaming
+    h: Any  #: (N,), or None when streaming
+    vjp_uu: Callable  #: derivatives through K_uu
+    #: derivatives through K_fu by the first row of a block, or None where they are computed when asked for
     vjps: dict[int, Callable] | None
 
     def rows(self) -> list[slice]:
@@ -169,18 +157,8 @@ class Features:
 def feature_map(kernel: Kernel, Z: Array, X: Array, jitter: float = 1e-6, stream: bool = False) -> Features:
     """Features of X (N, D) for pseudo-inputs Z (M, D).
 
-    Parameters
-    ----------
-    kernel : kernel
-    Z : (M, D)
-    X : (N, D)
-    jitter : float, relative to the kernel's variance
-    stream : bool
-        Keep no (M, N) array; `Features.load` recomputes the features each time.
-
-    Returns
-    -------
-    Features
+    The jitter is relative to the kernel's variance. With `stream` no (M, N) array is kept: `Features.load` recomputes
+    the features each time.
 
     Source: :eq:`gp-prior-split`, :eq:`gp-feature-map`.
     """
@@ -201,37 +179,24 @@ def pull_back(features: Features, dA: Array, dh: Array) -> dict[str, Any]:
     Parameters
     ----------
     features : Features, as `feature_map(kernel, Z, X)` returned them
-    dA : (M, N)
-        dF/dA at fixed h.
-    dh : (N,)
-        dF/dh at fixed A.
+    dA, dh : (M, N) and (N,), dF/dA at fixed h and dF/dh at fixed A
 
-    Returns
-    -------
-    dict with the kernel's parameters and "Z" (M, D), in natural units
-
+    Returns a dict with the kernel's parameters and "Z" (M, D), in natural units.
+    Raises ValueError for other shapes.
     Source: :eq:`gp-pull-back`.
     """
     M, N = len(features.basis.Z), len(features.X)
     if np.shape(dA) != (M, N) or np.shape(dh) != (N,):
-        raise ValueError(
-            f"dA must have shape {(M, N)} and dh {(N,)}, as A and h have; got {np.shape(dA)} and {np.shape(dh)}."
-        )
+        raise ValueError(f"dA must have shape {(M, N)} and dh {(N,)}, as A and h have; got {np.shape(dA)} and "
+                         f"{np.shape(dh)}.")
     return pull_back_blocks(features, lambda rows, A, h: (np.array(dA[:, rows], order="F"), dh[rows]))
 
 
 def pull_back_blocks(features: Features, derivatives: Callable) -> dict[str, Any]:
     """`pull_back` with the derivatives computed block by block, so that no second (M, N) array is needed.
 
-    Parameters
-    ----------
-    features : Features
-    derivatives : callable (rows, A (M, B), h (B,)) -> dA (M, B), dh (B,)
-        dA must be a fresh array in Fortran order; it is written over. Several threads may call it at the same time.
-
-    Returns
-    -------
-    dict with the kernel's parameters and "Z" (M, D), in natural units
+    `derivatives` takes (rows, A (M, B), h (B,)) to dA (M, B), a fresh array in Fortran order, which is written over, and
+    dh (B,). Several threads may call it at the same time.
     """
     return through_pseudo_points(features, *through_data(features, derivatives))
 
@@ -239,11 +204,7 @@ def pull_back_blocks(features: Features, derivatives: Callable) -> dict[str, Any
 def through_data(features: Features, derivatives: Callable) -> tuple[dict[str, Any], Array]:
     """The part of `pull_back_blocks` that is a sum over data.
 
-    Parameters
-    ----------
-    features : Features
-    derivatives : callable as there
-        It may return a third value, weight (B,) >= 0, where Σ dA Aᵀ has a closed form but for Σ A diag(weight) Aᵀ.
+    Where Σ dA Aᵀ has a closed form but for Σ A diag(weight) Aᵀ, `derivatives` may return weight (B,) >= 0 as well.
 
     Returns
     -------
@@ -272,7 +233,7 @@ def through_data(features: Features, derivatives: Callable) -> tuple[dict[str, A
             accumulate(gradient, kernel.diagonal_vjp(features.X[rows], dh))
         return gradient, T
 
-    return add_up(in_order(sums, grouped(features.rows())))
+    return add_up(sums, grouped(features.rows()))
 
 
 def through_pseudo_points(features: Features, gradient: dict[str, Any], T: Array) -> dict[str, Any]:
@@ -297,11 +258,12 @@ def in_order(work: Callable[[Any], Any], parts: Sequence[Any]) -> Iterator[Any]:
         yield from pool.map(work, parts)
 
 
-def add_up(parts: Iterator[tuple]) -> tuple:
-    """The sum of tuples of arrays, numbers and dicts of them, element by element and in their order."""
-    total = list(next(parts))
-    for part in parts:
-        for i, value in enumerate(part):
+def add_up(work: Callable[[Any], tuple], parts: Sequence[Any]) -> tuple:
+    """The sum over the parts of work(part), a tuple of arrays, numbers and dicts of them, in the order of the parts."""
+    values = in_order(work, parts)
+    total = list(next(values))
+    for more in values:
+        for i, value in enumerate(more):
             if isinstance(value, dict):
                 accumulate(total[i], value)
             else:

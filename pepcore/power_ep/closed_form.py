@@ -17,10 +17,10 @@ from scipy.linalg import eigh
 from pepcore.features import (
     KEPT_ELEMENTS,
     Features,
+    accumulate,
     add_up,
     feature_map,
     grouped,
-    in_order,
     pull_back,
     row_blocks,
     through_data,
@@ -49,15 +49,8 @@ SUBTRACTED = 1e4  # mean of y²/d up to which the subtraction in the evidence lo
 
 @one_blas_thread
 def regression(
-    kernel: Kernel,
-    Z: ArrayLike,
-    X: ArrayLike,
-    y: ArrayLike,
-    *,
-    noise: float = 0.1,
-    alpha: float | ArrayLike = 0.5,
-    blocks: ArrayLike | list | None = None,
-    jitter: float = 1e-6,
+    kernel: Kernel, Z: ArrayLike, X: ArrayLike, y: ArrayLike, *,
+    noise: float = 0.1, alpha: float | ArrayLike = 0.5, blocks: ArrayLike | list | None = None, jitter: float = 1e-6,
     stream: bool | None = None,
 ) -> Fit:
     """Sparse GP regression by Power EP, in closed form, for any power in [0, 1].
@@ -66,20 +59,14 @@ def regression(
 
     Parameters
     ----------
-    kernel : kernel
-    Z : (M, D) pseudo-inputs
-    X : (N, D) inputs
-    y : (N,) targets
-    noise : float
-        Noise variance, > 0.
+    Z, X, y : (M, D) pseudo-inputs, (N, D) inputs, (N,) targets
+    noise : noise variance, > 0, in units of y²
     alpha : float, or (N,) a private power per datum, or with `blocks` one per block
     blocks : None, a list of index arrays that partition range(N), or (N,) integer labels
         Data whose residuals stay correlated; time grows with the cube of a block's size.
-    jitter : float
-        Added to the diagonal of K_uu, relative to the kernel's variance; tenfold after a failed factorisation.
-    stream : bool or None
-        Recompute the features where they are needed in place of storing them: memory O(M² + N), beside a copy of X, in
-        place of O(NM). None streams as soon as the features would take more than a few megabytes. Not with blocks.
+    jitter : added to the diagonal of K_uu, relative to the kernel's variance; tenfold after a failed factorisation
+    stream : recompute the features where they are needed in place of storing them: memory O(M² + N), beside a copy of
+        X, in place of O(NM). None streams as soon as they would take more than a few megabytes. Not with blocks.
 
     Returns
     -------
@@ -87,11 +74,9 @@ def regression(
 
     Raises
     ------
-    ValueError
-        For wrong shapes, NaN, a power outside [0, 1], a noise that is not positive, a jitter outside [0, 1e-2],
-        blocks that are no partition.
-    NotPositiveDefiniteError
-        If K_uu cannot be factorised even with a jitter of 1e-2.
+    ValueError for wrong shapes, NaN, a power outside [0, 1], a noise that is not positive, a jitter outside [0, 1e-2],
+        blocks that are no partition
+    NotPositiveDefiniteError if K_uu cannot be factorised even with a jitter of 1e-2
 
     Source: bui2017 sections 3.4 and 3.7, with the sign of the last term of the structured evidence corrected;
     :eq:`sr-posterior`, :eq:`sr-collapsed`, :eq:`sr-evidence`, :eq:`sr-gradient`, :eq:`sr-private`,
@@ -105,9 +90,10 @@ def regression(
     if blocks is None:
         alpha = check_alpha(alpha, size=len(X))
         features = feature_map(kernel, Z, X, jitter, len(X) * len(Z) > KEPT_ELEMENTS if stream is None else stream)
-        solution = solve_regression(features.load, features.rows(), y, noise, alpha)
+        powers = np.broadcast_to(alpha, len(X))
+        solution = solve_regression(features.load, features.rows(), y, noise, powers)
         sites = Sites(solution.tau, y * solution.tau)
-        gradient = partial(pointwise_gradient, features, y, solution, noise, alpha)
+        gradient = partial(pointwise_gradient, features, y, solution, noise, powers)
     else:
         if stream:
             raise ValueError("stream=True keeps no features, but blocks need them all at once; leave out one of them.")
@@ -131,18 +117,10 @@ def add_data(fit: Fit, X: ArrayLike, y: ArrayLike) -> Fit:
     Parameters
     ----------
     fit : Fit with Gaussian noise and one power for all data, of `regression` or `add_data`
-    X : (N, D) new inputs
-    y : (N,) new targets
+    X, y : (N, D) new inputs, (N,) new targets
 
-    Returns
-    -------
-    Fit without sites and gradient, since it keeps no data
-
-    Raises
-    ------
-    ValueError
-        For another likelihood, private powers, wrong shapes or NaN.
-
+    Returns a Fit without sites and gradient, since it keeps no data.
+    Raises ValueError for another likelihood, private powers, wrong shapes or NaN.
     Source: :eq:`sr-collapsed`, :eq:`sr-evidence`.
     """
     if not isinstance(fit.likelihood, Gaussian) or np.ndim(fit.alpha):
@@ -179,7 +157,7 @@ class Solution:
     tau: Array  # (N,), 1/d
 
 
-def solve_regression(load: Callable, rows: list[slice], y: Array, noise: float, alpha: float | Array) -> Solution:
+def solve_regression(load: Callable, rows: list[slice], y: Array, noise: float, alpha: Array) -> Solution:
     """Posterior and evidence; `load` turns each of the `rows` into A[:, rows] and h[rows]; source: :eq:`sr-collapsed`."""
     tau = np.empty(len(y))
 
@@ -187,7 +165,7 @@ def solve_regression(load: Callable, rows: list[slice], y: Array, noise: float, 
         gram, shift, log_normal, quadratic = None, 0.0, 0.0, 0.0
         for part in group:
             A, h = load(part)
-            power, y_part = _of(alpha, part), y[part]
+            power, y_part = alpha[part], y[part]
             d = power * h + noise
             tau[part] = 1 / d
             gram = np.zeros((len(A), len(A)), order="F") if gram is None else gram
@@ -197,7 +175,7 @@ def solve_regression(load: Callable, rows: list[slice], y: Array, noise: float, 
             quadratic += y_part @ (y_part / d)
         return gram, shift, log_normal, quadratic
 
-    gram, shift, log_normal, quadratic = add_up(in_order(sums, grouped(rows)))
+    gram, shift, log_normal, quadratic = add_up(sums, grouped(rows))
     C, _ = safe_cholesky(gram + np.eye(len(shift)), name="I + A diag(1/d) A'")
     mean = solve_lower(C, solve_lower(C, shift), transposed=True)
 
@@ -205,15 +183,10 @@ def solve_regression(load: Callable, rows: list[slice], y: Array, noise: float, 
     if quadratic < SUBTRACTED * len(y):
         quadratic -= shift @ mean
     else:
-        residuals = in_order(lambda part: ((y[part] - mean @ load(part)[0]) ** 2 @ tau[part],), rows)
-        quadratic = add_up(residuals)[0] + mean @ mean
+        squares = add_up(lambda part: ((y[part] - mean @ load(part)[0]) ** 2 @ tau[part],), rows)
+        quadratic = squares[0] + mean @ mean
     log_evidence = log_normal - 0.5 * (log_determinant(C) + quadratic)
     return Solution(float(log_evidence), mean, C, gram, tau)
-
-
-def _of(alpha, rows):
-    """The powers of some rows, or the one that all share."""
-    return alpha[rows] if np.ndim(alpha) else alpha
 
 
 def penalty(h: Array, noise: float, alpha: float | Array) -> float:
@@ -221,18 +194,13 @@ def penalty(h: Array, noise: float, alpha: float | Array) -> float:
     return ((1 - alpha) * log1p_ratio(alpha * h / noise) * h).sum() / (2 * noise)
 
 
-def _residual_derivative(total, d, alpha):
-    """dF/dh from dF/dd: h enters the noise d with weight α and the penalty by itself; source: :eq:`sr-gradient`."""
-    return alpha * total - (1 - alpha) / (2 * d)
-
-
-def noise_derivative(total: Array, h: Array, d: Array, noise: float, alpha: float | Array) -> Array:
+def noise_derivative(total: Array, h: Array, d: Array, noise: float, alpha: Array) -> Array:
     """The terms of dF/dnoise from dF/dd: the noise enters d and the penalty; source: :eq:`sr-gradient`."""
     return total + (1 - alpha) * h / (2 * noise * d)
 
 
 @one_blas_thread
-def pointwise_gradient(features: Features, y: Array, solution: Solution, noise: float, alpha: float | Array) -> dict:
+def pointwise_gradient(features: Features, y: Array, solution: Solution, noise: float, alpha: Array) -> dict:
     """Gradient of the evidence, in one more pass over the data.
 
     With v = (y − Aᵀm)/d, s = diag AᵀVA and fit = v² + s/d²:
@@ -250,15 +218,16 @@ def pointwise_gradient(features: Features, y: Array, solution: Solution, noise: 
     dnoise = np.empty(len(y))
 
     def derivatives(rows, A, h):
-        tau, power = solution.tau[rows], _of(alpha, rows)
+        tau, power = solution.tau[rows], alpha[rows]
+        d = 1 / tau
         v = (y[rows] - mean @ A) * tau
         dA = (A.T @ V).T  # V A, in Fortran order
         fit = v**2 + np.einsum("nm,nm->n", A.T, dA.T) * tau**2
         total = 0.5 * (fit - tau)
-        dnoise[rows] = noise_derivative(total, h, 1 / tau, noise, power)
+        dnoise[rows] = noise_derivative(total, h, d, noise, power)
         dA *= -tau
         add_outer(dA, mean, v)
-        return dA, _residual_derivative(total, 1 / tau, power), power * fit
+        return dA, power * total - (1 - power) / (2 * d), power * fit
 
     gradient, gram_h = through_data(features, derivatives)
     T = np.outer(mean, mean) + V - np.eye(len(mean)) + solution.gram - gram_h
@@ -304,9 +273,7 @@ def _rotate(features: Features, y: Array, alpha: Array, blocks: list[Array]) -> 
 def _block_gradient(features: Features, rotated: _Rotated, solution: Solution, noise: float) -> dict:
     """As `pointwise_gradient`, with a matrix dF/dD_b for each block in place of dF/dh."""
     kernel, X = features.basis.kernel, features.X
-    dA = np.empty_like(features.A)
-    dF_dd = np.empty(len(X))
-    dkernel = {key: np.zeros_like(value, dtype=float) for key, value in kernel.parameters.items()}
+    dA, dF_dd, dkernel = np.empty_like(features.A), np.empty(len(X)), {}
     for index, rows, U in rotated.parts:
         A_b, d, alpha = rotated.A[:, rows], 1 / solution.tau[rows], rotated.alpha[rows]
         v = (rotated.y[rows] - solution.mean @ A_b) / d
@@ -316,11 +283,9 @@ def _block_gradient(features: Features, rotated: _Rotated, solution: Solution, n
         dD = U @ (alpha * dF_dSigma - np.diag((1 - alpha) / (2 * d))) @ U.T
         VA = solve_lower(solution.precision_cholesky, white, transposed=True)
         dA[:, index] = (np.outer(solution.mean, v) - VA) @ U.T - 2 * features.A[:, index] @ dD
-        for key, value in kernel.vjp(X[index], X[index], dD)[0].items():
-            dkernel[key] = dkernel[key] + value
+        accumulate(dkernel, kernel.vjp(X[index], X[index], dD)[0])
 
     gradient = pull_back(features, dA, np.zeros(len(X)))  # h enters through D_b, already counted in dA
-    for key, value in dkernel.items():
-        gradient[key] = gradient[key] + value
+    accumulate(gradient, dkernel)
     dnoise = noise_derivative(dF_dd, rotated.h, 1 / solution.tau, noise, rotated.alpha)
     return gradient | {"noise": float(dnoise.sum())}
