@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pepcore.features import Basis, points_of_f
+from pepcore.features import Basis
 from pepcore.gaussian import (
     Array,
     cholesky_inverse,
@@ -24,8 +24,7 @@ from pepcore.gaussian import (
     solve_lower,
 )
 from pepcore.kernels.base import Kernel, check_kernel
-from pepcore.likelihoods import Gaussian
-from pepcore.likelihoods.scalar import Likelihood, check_likelihood
+from pepcore.likelihoods.scalar import Gaussian, Likelihood, check_likelihood
 from pepcore.normal_equations import check_left_out
 from pepcore.posterior import Posterior
 from pepcore.results import Fit, LeftOut
@@ -57,8 +56,7 @@ def regression(kernel: Kernel, X: ArrayLike, y: ArrayLike, *, noise: float = 0.1
 
     Parameters
     ----------
-    X, y : (N, D) inputs, (N,) targets
-    noise : noise variance, > 0, in units of y²
+    X, y, noise : as in `power_ep.regression`
     jitter : added to K in the posterior's basis, relative to the kernel's variance, and taken off the noise again, so
         that predictions do not feel it unless the noise is as small. Evidence and gradient have none, unless K +
         noise I cannot be factorised without.
@@ -101,16 +99,10 @@ def infer(
 
     Parameters
     ----------
-    X, y : (N, D) inputs, (N,) targets, for Probit labels -1 and +1
-    likelihood : an object as in `pepcore.likelihoods`, for example Probit()
-    alpha : float, or (N,) for a private power per datum
-    schedule : "parallel" or "sequential"
-        Update all sites from one posterior, or the posterior after every site. Both have the same fixed points.
-    step : longest damped step, in (0, 1]; it is shortened where that is needed, see `pepcore.sweeps`
-    tolerance : float
-        Converged when no site moves by more: max over data of |τ* − τ| s and |ν* − ν| √s, s the posterior variance.
+    X, y, likelihood, alpha, step, tolerance, max_sweeps, callback : as in `power_ep.infer`, with the posterior variance
+        of f for s
+    schedule : "parallel" or "sequential", as there
     jitter : as in `regression`
-    callback : callable (record) or None, as in `power_ep.infer`
 
     Returns a Fit; if it is not converged, `converged` is False and a RuntimeWarning says so.
     Raises ValueError for wrong shapes, NaN, a power outside [0, 1], labels the likelihood does not know, an unknown
@@ -238,7 +230,7 @@ def _posterior(kernel: Kernel, X: Array, sites: Sites, jitter: float) -> Posteri
     With L Lᵀ = K + δI the jitter δ is part of the noise: K + 1/τ = L Lᵀ + (1/τ − δ). The features of X are the columns
     of Lᵀ, each site has the noise 1/τ − δ, and prediction has no trace of δ.
     """
-    basis = Basis.build(points_of_f(kernel), X, jitter)
+    basis = Basis.build(getattr(kernel, "ff", kernel), X, jitter)  # its points are values of f, whatever the kernel's are
     delta = basis.jitter * kernel.diagonal(X).mean()
     # a noise below 2δ cannot be told from the jitter and is left as it is
     kept = np.where(delta * sites.tau < 0.5, 1 - delta * sites.tau, 1.0)

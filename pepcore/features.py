@@ -39,21 +39,11 @@ def _pseudo_kernels(kernel):
     return getattr(kernel, "uu", kernel), getattr(kernel, "uf", kernel)
 
 
-def points_of_f(kernel: Any) -> Any:
-    """The covariance of f alone, whatever the kernel's pseudo-points are: for methods whose points are values of f."""
-    return getattr(kernel, "ff", kernel)
-
-
 @dataclass(frozen=True, eq=False)
 class Basis:
-    """A kernel, M pseudo-inputs, and the Cholesky factor that turns k_u(x) into orthonormal features.
+    """A kernel, M pseudo-inputs, and the Cholesky factor that turns k_u(x) into orthonormal features."""
 
-    Attributes
-    ----------
-    kernel : of f, perhaps with the covariances `uf` and `uu` of pseudo-points that are no values of f
-    """
-
-    kernel: Any
+    kernel: Any  #: of f, with `uf` and `uu` where the pseudo-points are no values of f, see `pepcore.kernels`
     Z: Array  #: (M, D) pseudo-inputs
     L: Array  #: (M, M) lower triangular, L Lᵀ = K_uu + jitter · mean prior variance · I
     jitter: float  #: the relative jitter that was needed

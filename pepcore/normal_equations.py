@@ -30,15 +30,10 @@ def lower_sums(features: Features, sites: Sites) -> tuple[Array, Array]:
     M = len(features.basis.Z)
     precision, shift = np.zeros((M, M), order="F"), np.zeros(M)
     for rows, A, _ in features.blocks():
-        tau = sites.tau[rows]
-        if tau.max() > 0:
-            precision = blas.dsyrk(
-                1.0, A * np.sqrt(np.maximum(tau, 0.0)), beta=1.0, c=precision, lower=1, overwrite_c=1
-            )
-        if tau.min() < 0:
-            precision = blas.dsyrk(
-                -1.0, A * np.sqrt(np.maximum(-tau, 0.0)), beta=1.0, c=precision, lower=1, overwrite_c=1
-            )
+        for sign in (1.0, -1.0):
+            size = np.maximum(sign * sites.tau[rows], 0.0)
+            if size.max() > 0:
+                precision = blas.dsyrk(sign, A * np.sqrt(size), beta=1.0, c=precision, lower=1, overwrite_c=1)
         shift += A @ sites.nu[rows]
     return precision, shift
 
@@ -67,17 +62,10 @@ def without_own_site(features: Features, sites: Sites, mean: Array, C: Array) ->
     data, of which there are few since Σ τs <= M, are multiplied anew to the posterior of all others. With the mean μ₀ and the
     covariance K of their aᵀv there, B = I + √τ K √τ gives c = (B⁻¹)_nn and ν − τμ = √τ B⁻¹(ν/√τ − √τ μ₀) without a difference.
 
-    Parameters
-    ----------
-    features : Features of the data that made the posterior
-    sites : Sites of N data
-    mean, C : (M,) and (M, M), as `posterior_of` returns them
+    `features` are those of the N data that made the posterior, with mean (M,) and C (M, M) as `posterior_of` returns them.
 
-    Raises
-    ------
-    ValueError if the sites do not make this posterior on these features
-    ImproperCavityError if all sites but one leave no proper posterior, which takes sites of negative precision
-
+    Raises ValueError if the sites do not make this posterior on these features; ImproperCavityError if all sites but one
+    leave no proper posterior, which takes sites of negative precision.
     Source: :eq:`loo-cavity`, :eq:`loo-sharp`.
     """
     C_inverse, N = inverse_lower(C), len(sites.tau)

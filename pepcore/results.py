@@ -48,15 +48,10 @@ class Record(dict):
 
 
 class LeftOut(NamedTuple):
-    """Each datum as the others predict it.
+    """Each datum as the others predict it."""
 
-    Attributes
-    ----------
-    mean, variance : (N,), or (N, C) for C latent functions, of the latent f at the datum's own input
-    """
-
-    mean: Array
-    variance: Array
+    mean: Array  #: (N,), or (N, C) for C latent functions, of the latent f at the datum's own input
+    variance: Array  #: alike
     log_density: Array  #: (N,), log p(y_n | all other data) in nats; a density for real y, else a probability
 
 
@@ -112,16 +107,7 @@ class Result:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Fit(Result):
-    """Inference at fixed hyper-parameters.
-
-    Attributes
-    ----------
-    log_evidence, posterior, likelihood, converged, message : see `Result`
-    gradient : the kernel's keys, "Z" (M, D) for sparse methods, the likelihood's keys ("noise" of a Gaussian
-        one). Computed at first use. After iterations it is exact at the fixed point; before it, what the same formula gives
-        there, as if the sites were at rest.
-    jitter : float, the relative jitter that was used
-    """
+    """Inference at fixed hyper-parameters; what is not described here, `Result` describes."""
 
     log_evidence: float
     posterior: Any
@@ -137,17 +123,22 @@ class Fit(Result):
 
     @cached_property
     def gradient(self) -> dict:
+        """dict: the kernel's keys, "Z" (M, D) for sparse methods, the likelihood's keys ("noise" of a Gaussian one).
+
+        Computed at first use. After iterations it is exact at the fixed point; before it, what the same formula gives
+        there, as if the sites were at rest.
+        """
         return self._gradient()
 
     @property
     def jitter(self) -> float:
+        """The relative jitter that was used."""
         return self.posterior.basis.jitter
 
     @one_blas_thread
     def leave_one_out(self, X: ArrayLike, y: ArrayLike) -> LeftOut:
         """Predict each datum of the fit from all others, see `pepcore.leave_one_out`."""
-        X, y = self._own_data(X, y)
-        return self._left_out(X, y)
+        return self._left_out(*self._own_data(X, y))
 
     def _own_data(self, X: Any, y: Any) -> tuple[Array, Array]:
         """X (N, D) and y (N,) as this fit has seen them."""
@@ -250,15 +241,11 @@ def leave_one_out(fit: Result, X: ArrayLike, y: ArrayLike) -> LeftOut:
 
     Parameters
     ----------
-    fit : Fit, OnlineFit, MulticlassFit ("ep", "gfitc" or "vi") or Model
-        With a site for each datum. Parts that hold for all data, such as the basis vectors of `online.infer`, stay.
-    X : (N, D) inputs of the fit, in the same order
-    y : (N,) its targets
+    fit : Fit, OnlineFit, MulticlassFit ("ep", "gfitc" or "vi") or Model, with a site for each datum
+        Parts that hold for all data, such as the basis vectors of `online.infer`, stay.
+    X, y : (N, D) inputs of the fit, in the same order, and (N,) its targets
 
-    Returns
-    -------
-    LeftOut : mean and variance of the latent f, log_density in nats
-        It takes O(NM²) time; O(N³) for a fit by `exact`.
+    Returns a LeftOut, after O(NM²) time; O(N³) for a fit by `exact`.
 
     Raises
     ------

@@ -126,11 +126,8 @@ def site_energy(mean: Array, variance: Array, sites: Sites, alpha: float | Array
     log evidence = G(posterior) − G(prior) + Σ_n (l_alpha,n + site_energy_n), G the log-normaliser of a Gaussian.
     It is (−½ log c + q)/α with q = ½(−2αμν + α²ν²s + ατ(μ − ανs)²/c).
 
-    Parameters
-    ----------
-    mean, variance : (N,), posterior marginals μ_n and s_n > 0
-    sites : Sites of N data, with proper cavities
-    alpha : float or (N,)
+    `mean` and `variance` (N,) are the posterior marginals μ_n and s_n > 0, alpha is a float or (N,); the sites have proper
+    cavities.
 
     Returns (N,), in nats; at alpha = 0 it is ½τ(s + μ²) − νμ, minus the expectation of the log site.
     Source: bui2017 eqs (21) and (126); :eq:`pep-energy`.

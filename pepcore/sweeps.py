@@ -24,7 +24,11 @@ ASTRAY = 4.0  # mixing does not bring the sites closer in every sweep; so many t
 
 
 def damped_step(change: float, before: float, turned: bool, step: float, largest: float) -> float:
-    """The next step, from the change that is left, that before the last sweep, and whether the sites turned round."""
+    """The next step, from the change that is left, that before the last sweep, and whether the sites turned round.
+
+    It is halved, down to 0.05, when the sites would move more than before; shortened when they turn round, as the step was
+    too long even if they come closer; and else recovers by 10 %.
+    """
     if change > before:
         return max(0.5 * step, min(step, PATIENT_STEP))
     if turned and change > TURNING * before:
@@ -41,9 +45,7 @@ def run_sweeps(
     """Sweep until neither a site nor the evidence moves by more than the tolerance.
 
     A sweep is undone, and tried again at half the step, when a cavity becomes improper or the sites run away, as those
-    of large counts do under an exponential rate. The step is halved, down to 0.05, also when the sites would move more
-    than in the sweep before, unless `next_step` says otherwise. It is shortened when they turn round: the step was too
-    long even if they come closer. Otherwise it recovers by 10 % a sweep.
+    of large counts do under an exponential rate. After a sweep that stands, `next_step` says how long the next one is.
 
     Parameters
     ----------

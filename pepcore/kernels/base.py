@@ -1,4 +1,4 @@
-"""The base class of kernels, and checks at the public door. A kernel need not derive from it, only have its methods."""
+"""The base class of kernels, sums, and checks at the public door. A kernel need not derive from it, only have its methods."""
 
 from __future__ import annotations
 
@@ -46,10 +46,7 @@ class Kernel:
     def value_and_vjp(self, X: Array, X2: Array | None = None) -> tuple[Array, Any]:
         """K(X, X2) (N, N2), and a function that takes derivatives back through it without evaluating it again.
 
-        Parameters
-        ----------
-        X : (N, D)
-        X2 : (N2, D), or None for X
+        X is (N, D), and X2 (N2, D), or None for X.
 
         Returns
         -------
@@ -63,13 +60,9 @@ class Kernel:
         raise NotImplementedError
 
     def vjp(self, X: Array, X2: Array, dK: Array) -> tuple[dict, Array]:
-        """Derivative of Σ dK ∘ K(X, X2): a dict over the parameters, and dX (N, D) for the first argument.
+        """Derivative of Σ dK ∘ K(X, X2), dK (N, N2): a dict over the parameters, and dX (N, D) for the first argument.
 
         For a symmetric dK and X2 = X the derivative through both arguments is 2 dX.
-
-        Parameters
-        ----------
-        X, X2, dK : (N, D), (N2, D), (N, N2)
 
         Source: :eq:`gp-vjp`.
         """

@@ -21,16 +21,11 @@ class Blurred(Kernel):
 
     f is the same process as without the blur; a pseudo-point sees it out of focus. At zero width u(z) = f(z).
 
-    Parameters
-    ----------
-    kernel : SquaredExponential, of f
-    widths : (D,) one per input, or a float shared by all; >= 0, in units of the inputs
-
     Source: bui2017 section 3.7; lazaro2009; :eq:`sc-blurred`.
     """
 
-    kernel: SquaredExponential
-    widths: float | Array
+    kernel: SquaredExponential  #: of f
+    widths: float | Array  #: (D,) one per input, or a float shared by all; >= 0, in units of the inputs
 
     def __post_init__(self) -> None:
         if not isinstance(check_kernel(self.kernel), SquaredExponential):

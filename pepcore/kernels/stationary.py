@@ -92,10 +92,13 @@ class _StationaryVjp(NamedTuple):
         kernel, left, right, K, slope, factor = self
         weight = dK * slope  # but for the factor, dF/dr²
         rows, columns = weight.sum(axis=1), weight.sum(axis=0)
-        mixed = weight @ right if first or not second else None
-        mixed2 = weight.T @ left if second else None
-        sums = {"rows": rows, "columns": columns, "mixed": mixed, "mixed2": mixed2}
-        stretch = weighted_squares(weight, left, right, **sums)
+        mixed: Any = weight @ right if first or not second else None
+        mixed2: Any = weight.T @ left if second else None
+        if _far(left) or _far(right):
+            stretch = np.array([np.vdot(weight, _squares(l, r)) for l, r in zip(left.T, right.T, strict=True)])
+        else:  # Σ w_ij (l_id − r_jd)² (D,) without an (N, N2, D) array
+            cross = np.einsum("nd,nd->d", left, mixed) if mixed2 is None else np.einsum("nd,nd->d", right, mixed2)
+            stretch = rows @ left**2 + columns @ right**2 - 2 * cross
         dlengthscales = -2 * factor * stretch / kernel.lengthscales
         gradient = {
             "variance": float((rows.sum() if slope is K else np.einsum("nm,nm->", dK, K)) / kernel.variance),
@@ -110,10 +113,7 @@ class _StationaryVjp(NamedTuple):
 class SquaredExponential(_Stationary):
     """k(x, x') = variance · exp(−r²/2),  r² = Σ_d (x_d − x'_d)² / lengthscale_d².
 
-    Parameters
-    ----------
-    variance : float, in units of y²
-    lengthscales : (D,) one per input, or a float shared by all
+    variance is in units of y²; lengthscales (D,), one per input, or a float shared by all, are in units of the inputs.
 
     Source: rasmussen2006 eq. (5.1); :eq:`gp-se`, :eq:`gp-vjp`.
     """
@@ -133,10 +133,7 @@ class SquaredExponential(_Stationary):
 class Matern52(_Stationary):
     """k(x, x') = variance · (1 + √5 r + 5r²/3) exp(−√5 r),  r² = Σ_d (x_d − x'_d)² / lengthscale_d².
 
-    Parameters
-    ----------
-    variance : float, in units of y²
-    lengthscales : (D,) one per input, or a float shared by all
+    The parameters are those of `SquaredExponential`.
 
     Source: rasmussen2006 eq. (4.17); :eq:`gp-matern`, :eq:`gp-vjp`.
     """
@@ -179,11 +176,17 @@ def shared(derivative: Array, parameter: Any) -> float | Array:
     return derivative if len(parameter) > 1 else derivative.sum(keepdims=True)
 
 
-# --- squared distances -------------------------------------------------------------------------------------------------
+# --- squared distances ------------------------------------------------------------------------------------------------
+#
+# One matrix product gives them all, |l|² + |r|² − 2 l·r. That is wrong by some 1e-16 |l|²: too much where inputs are
+# thousands of lengthscales apart, as time stamps may be. There the differences are taken one input dimension at a time.
 
 
 def squared_distances(left: Array, right: Array, scale: float) -> Array:
-    """scale · |l_i − r_j|² (N, N2) of left (N, D) and right (N2, D)."""
+    """scale · |l_i − r_j|² (N, N2) of left (N, D) and right (N2, D), in units of the lengthscales.
+
+    Each row decides for itself how, so that a prediction does not depend on what else is asked for.
+    """
     if _far(right):
         return _by_differences(left, right, scale)
     if not _far(left):
@@ -213,20 +216,6 @@ def _by_product(left: Array, right: Array, scale: float) -> Array:
     if left is right:
         np.fill_diagonal(t, 0.0)
     return t
-
-
-def weighted_squares(
-    weight: Array, left: Array, right: Array, *, rows: Array, columns: Array, mixed: Any, mixed2: Any
-) -> Array:
-    """Σ_ij w_ij (l_id − r_jd)² for each dimension, (D,), without an (N, N2, D) array.
-
-    `rows` (N,) and `columns` (N2,) are the sums of weight (N, N2) over its columns and its rows, `mixed` is weight @
-    right (N, D), and `mixed2` weightᵀ @ left (N2, D); one of these two may be None.
-    """
-    if _far(left) or _far(right):
-        return np.array([np.vdot(weight, _squares(l, r)) for l, r in zip(left.T, right.T, strict=True)])
-    cross = np.einsum("nd,nd->d", left, mixed) if mixed2 is None else np.einsum("nd,nd->d", right, mixed2)
-    return rows @ left**2 + columns @ right**2 - 2 * cross
 
 
 def _far(points: Array) -> bool:

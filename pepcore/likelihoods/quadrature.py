@@ -48,15 +48,12 @@ def quadrature_log_moment(
     derivatives : callable (y, f) -> log p(y|f), its first and its second derivative in f, broadcast over both
     y, mean, variance : (N,), variance > 0
     alpha : float or (N,), in [0, 1]
-    centre : float or (N,); near where log p bends. It places the nodes; it does not change what is computed.
-    scale : over what distance log p bends
+    centre, scale : near where log p bends, a float or (N,), and over what distance; they place the nodes, and do not
+        change what is computed
     log_concave : if False, p may have tails that are heavier than exponential, and `centre` must be where p is largest
     growth : log p falls no faster than exp(growth |f|); it widens the window where p^α would not end it
 
-    Returns
-    -------
-    l, d1, d2 : (N,)
-
+    Returns l, d1 and d2, (N,) each.
     Source: bui2017 section 3.3 and appendix G; :eq:`pep-log-moment`, :eq:`pep-stein`, :eq:`pep-limit`.
     """
     data, shape = _broadcast(y, mean, variance, alpha, centre)

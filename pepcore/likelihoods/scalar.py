@@ -1,4 +1,4 @@
-"""Likelihoods of one latent function."""
+"""The interface of a likelihood, and the likelihoods of one latent function. Any object with `log_moment` will do."""
 
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -14,14 +14,18 @@ from pepcore.validation import as_real, check_finite, check_part, check_positive
 
 
 class Likelihood(Protocol):
-    """What a likelihood can be asked; arrays broadcast, y and f have the same units as in the model."""
+    """What a likelihood can be asked; arrays broadcast, y and f have the same units as in the model.
+
+    Below, l_α (N,) is (1/α) log E[p(y|f)^α] under f ~ N(mean, variance), variance > 0, for alpha, a float or (N,), in
+    [0, 1], both ends included. In predictions the latent f ~ N(mean, variance), (S,) each.
+    """
 
     def derivatives(self, y: Array, f: Array) -> tuple[Array, Array, Array]:
         """log p(y|f), its first and its second derivative in f, each (N,)."""
         ...
 
     def predict(self, mean: Array, variance: Array) -> Any:
-        """What is expected of a new observation where the latent f ~ N(mean, variance), (S,) each."""
+        """What is expected of a new observation."""
         ...
 
     def validate(self, y: ArrayLike) -> Array:
@@ -54,17 +58,7 @@ class Likelihood(Protocol):
         return self.derivatives(y, f)[0]
 
     def log_moment(self, y: Array, mean: Array, variance: Array, alpha: float | Array) -> tuple[Array, Array, Array]:
-        """l_α (N,) and its first two derivatives in the mean, d1 (N,) and d2 (N,).
-
-        Parameters
-        ----------
-        y : (N,), as `validate` returns them
-        mean, variance : (N,) of the latent f, variance > 0
-        alpha : float or (N,), in [0, 1], both ends included
-
-        Returns
-        -------
-        l, d1, d2 : (N,)
+        """l_α (N,) and its first two derivatives in the mean, d1 (N,) and d2 (N,), of y (N,) as `validate` returns them.
 
         Source: :eq:`pep-log-moment`, :eq:`pep-stein`.
         """
@@ -86,7 +80,7 @@ class Likelihood(Protocol):
         return {key: expectation(key) for key in self.parameters}
 
     def log_predictive(self, y: Array, mean: Array, variance: Array) -> Array:
-        """log E[p(y|f)] (N,), the log-probability (density) of y where f ~ N(mean, variance)."""
+        """log E[p(y|f)] (S,), the log-probability (density) of y (S,)."""
         return self.log_moment(y, mean, variance, 1.0)[0]
 
 
@@ -98,14 +92,9 @@ def check_likelihood(likelihood: Likelihood) -> Any:
 
 @dataclass(frozen=True)
 class Gaussian(Likelihood):
-    """y = f + Gaussian noise.
+    """y = f + Gaussian noise."""
 
-    Parameters
-    ----------
-    noise : the noise's variance, > 0, in units of y²
-    """
-
-    noise: float = 0.1
+    noise: float = 0.1  #: its variance, > 0, in units of y²
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "noise", check_positive(self.noise, "noise"))
@@ -144,7 +133,7 @@ class Gaussian(Likelihood):
         return l, residual / total, -1 / total + 0 * residual
 
     def predict(self, mean: Array, variance: Array) -> tuple[Array, Array]:
-        """Mean (S,) and variance (S,) of a new y where the latent f ~ N(mean, variance)."""
+        """Mean (S,) and variance (S,) of a new y."""
         return mean, variance + self.noise
 
 
@@ -178,14 +167,14 @@ class Probit(Likelihood):
         return l, y * hazard / spread, -bend / spread**2
 
     def predict(self, mean: Array, variance: Array) -> Array:
-        """P(y = +1) (S,) where the latent f ~ N(mean, variance): Φ(mean/√(1 + variance)).
+        """P(y = +1) (S,): Φ(mean/√(1 + variance)).
 
         Source: rasmussen2006 eq. (3.77); :eq:`ep-predict`.
         """
         return ndtr(mean / np.sqrt(1 + variance))
 
     def log_predictive(self, y: Array, mean: Array, variance: Array) -> Array:
-        """log P(y) (S,) of labels y (S,) in {−1, +1} where the latent f ~ N(mean, variance)."""
+        """log P(y) (S,) of labels y (S,) in {−1, +1}."""
         return log_ndtr(y * mean / np.sqrt(1 + variance))
 
     def validate(self, y: ArrayLike) -> Array:
@@ -205,7 +194,7 @@ class Logit(Likelihood):
         return np.minimum(z, 0.0) - np.log1p(decay), y * wrong, -decay / (1 + decay) ** 2
 
     def predict(self, mean: Array, variance: Array) -> Array:
-        """P(y = +1) (S,) where the latent f ~ N(mean, variance)."""
+        """P(y = +1) (S,)."""
         return np.exp(self.log_predictive(np.ones_like(mean), mean, variance))
 
     def validate(self, y: ArrayLike) -> Array:
@@ -258,7 +247,7 @@ class Poisson(Likelihood):
         return l, np.where(counted, -y * growth, -rate), -rate
 
     def predict(self, mean: Array, variance: Array) -> tuple[Array, Array]:
-        """Mean (S,) and variance (S,) of a new count where the latent f ~ N(mean, variance)."""
+        """Mean (S,) and variance (S,) of a new count."""
         rate = np.exp(mean + 0.5 * variance)
         return rate, rate + rate**2 * np.expm1(variance)
 
@@ -274,16 +263,10 @@ class Poisson(Likelihood):
 
 @dataclass(frozen=True)
 class StudentT(Likelihood):
-    """y = f + Student-t noise, for data with outliers. Not log-concave: sites may have a negative precision.
+    """y = f + Student-t noise, for data with outliers. Not log-concave: sites may have a negative precision."""
 
-    Parameters
-    ----------
-    degrees : degrees of freedom ν, > 0; the variance of the noise is finite for ν > 2. It is not learnt.
-    scale : in units of y, > 0
-    """
-
-    degrees: float = 4.0
-    scale: float = 1.0
+    degrees: float = 4.0  #: of freedom, ν > 0; the variance of the noise is finite for ν > 2. They are not learnt.
+    scale: float = 1.0  #: in units of y, > 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "degrees", check_positive(self.degrees, "degrees"))
@@ -313,7 +296,7 @@ class StudentT(Likelihood):
         return {"centre": y, "scale": self.scale * min(1.0, np.sqrt(self.degrees)), "log_concave": False}
 
     def predict(self, mean: Array, variance: Array) -> tuple[Array, Array]:
-        """Mean (S,) and variance (S,) of a new y where the latent f ~ N(mean, variance); infinite for degrees <= 2."""
+        """Mean (S,) and variance (S,) of a new y; infinite for degrees <= 2."""
         noise = self.scale**2 * self.degrees / (self.degrees - 2) if self.degrees > 2 else np.inf
         return mean, variance + noise
 

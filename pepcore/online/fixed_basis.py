@@ -36,16 +36,11 @@ def infer(
 
     Parameters
     ----------
-    Z, X, y : (M, D) basis vectors, (N, D) inputs, (N,) targets, for Probit labels -1 and +1
-    likelihood : an object as in `pepcore.likelihoods`, log-concave
     rho : float, in [0, 1]; part of the residual variance h that belongs to the process when a site is computed
-    step, tolerance, max_sweeps, jitter, callback : as in `power_ep.infer`
+    likelihood : log-concave
+    Z, X, y, step, tolerance, max_sweeps, jitter, callback : as in `power_ep.infer`, with (M, D) basis vectors Z
 
-    Returns
-    -------
-    Fit
-        Without a gradient. `log_evidence` counts what the projections lose, ½ τ ρ h for each datum.
-
+    Returns a Fit without a gradient. Its `log_evidence` counts what the projections lose, ½ τ ρ h for each datum.
     Raises ValueError for wrong shapes, NaN, labels the likelihood does not know, a rho outside [0, 1], options of the
     sweeps that `pepcore.sweeps` refuses, a jitter outside [0, 1e-2].
     Source: csato2002 sections 4.4 and 4.5; :eq:`cs-rho`, :eq:`cs-fine`.

@@ -48,8 +48,7 @@ class OnlineFit(Fit):
         Source: csato2002 eq. (131); :eq:`loo-direction`.
         """
         basis, mean, C = self.posterior.basis, self.posterior.mean, self.posterior.precision_cholesky
-        left_mean, left_variance = np.empty(len(X)), np.empty(len(X))
-        kept = np.empty(len(X))
+        left_mean, left_variance, kept = (np.empty(len(X)) for _ in range(3))
         for rows in row_blocks(len(X), len(mean)):
             tau, directions = self.sites.tau[rows], (self.projection[rows] @ basis.L).T
             A, h = basis.features(X[rows])
@@ -78,22 +77,18 @@ def infer(
     likelihood : an object as in `pepcore.likelihoods`, log-concave
     budget, novelty : as in `start`
     max_sweeps : 1 is online learning, more is sparse EP
-    moving_sweeps : int, optional
-        Sweeps in which basis vectors may come and go; afterwards they stay, without which sparse EP need not converge.
-    Z : (M, D), optional; basis vectors that stay from the beginning, in place of data that come and go
-    rho : float, in [0, 1]
-        Part of the residual variance γ of a datum that is no basis vector that belongs to the process when its site is
-        computed: 1 is csato2002; with Z, 0 is Power EP with alpha = 1, see `pepcore.online.fixed_basis`.
-    order : (N,), optional; permutation in which the data are taken in every sweep
+    moving_sweeps : in which basis vectors may come and go; afterwards they stay, without which sparse EP need not
+        converge
+    Z : (M, D) basis vectors that stay from the beginning, in place of data that come and go
+    rho : float, in [0, 1]; part of the residual variance γ of a datum that is no basis vector that belongs to the process
+        when its site is computed: 1 is csato2002; with Z, 0 is Power EP with alpha = 1, see `pepcore.online.fixed_basis`
+    order : (N,), a permutation in which the data are taken in every sweep
     tolerance : converged when in a whole sweep no basis vector came or went and no site moved by more: max over data of
         |τ* − τ| s and |ν* − ν| √s, s the variance of the site's pᵀu
     callback : called after each sweep with the dict that enters the history
 
-    Returns
-    -------
-    OnlineFit
-        It holds O(NM) numbers, and O(M²) for each sweep. If several sweeps were not enough, `converged` is False and a
-        RuntimeWarning says so.
+    Returns an OnlineFit of O(NM) numbers, and O(M²) for each sweep. If several sweeps were not enough, `converged` is False
+    and a RuntimeWarning says so.
 
     Raises
     ------
@@ -130,22 +125,15 @@ def infer(
             callback(report)
         still = report["included"] == report["removed"] == 0
         converged = still and report["change"] <= tolerance
-    message = f"{'converged' if converged else 'not converged'} after {len(history)} sweeps"
+    message = f"converged after {len(history)} sweeps"
     if not converged:
-        message = f"{message} {_shortfall(report, tolerance)}"
-    if max_sweeps > 1 and not converged:
-        warn_unconverged(
-            f"sparse EP has {message}; basis vectors under a budget need never come to rest: give moving_sweeps, a larger "
-            "budget or more sweeps"
-        )
+        message = (f"not {message} (in the last sweep {report['included']} basis vectors came, {report['removed']} went, "
+                   f"sites changed by {report['change']:.2g}, tolerance {tolerance:.2g})")
+        if max_sweeps > 1:
+            warn_unconverged(f"sparse EP has {message}; basis vectors under a budget need never come to rest: give "
+                             "moving_sweeps, a larger budget or more sweeps")
     state = replace(state, process=learner.process.compact(), seen=len(X), log_predictive=report["log_predictive"])
     result = report["log_evidence"], report["posterior"], likelihood, 1.0, Sites(sites.tau, sites.nu)
     more: dict[str, Any] = {"state": state, "projection": sites.A @ learner.process.W[:, learner.process.used]}
     return OnlineFit(*result, no_gradient, converged, message, len(history), history, **more)
 
-
-def _shortfall(report: dict, tolerance: float) -> str:
-    return (
-        f"(in the last sweep {report['included']} basis vectors came, {report['removed']} went, sites changed "
-        f"by {report['change']:.2g}, tolerance {tolerance:.2g})"
-    )

@@ -18,12 +18,7 @@ from pepcore.validation import check_count, check_inputs, check_positive, check_
 
 @dataclass(frozen=True, eq=False, repr=False)
 class State(Result):
-    """What online learning knows after some data, in O(M²) numbers for M basis vectors.
-
-    Attributes
-    ----------
-    kernel, likelihood, budget, novelty : as given to `start`
-    """
+    """What online learning knows after some data, in O(M²) numbers for M basis vectors; the first four as `start` has them."""
 
     kernel: Kernel
     likelihood: Likelihood

@@ -273,7 +273,8 @@ def _rotate(features: Features, y: Array, alpha: Array, blocks: list[Array]) -> 
 def _block_gradient(features: Features, rotated: _Rotated, solution: Solution, noise: float) -> dict:
     """As `pointwise_gradient`, with a matrix dF/dD_b for each block in place of dF/dh."""
     kernel, X = features.basis.kernel, features.X
-    dA, dF_dd, dkernel = np.empty_like(features.A), np.empty(len(X)), {}
+    dA, dF_dd = np.empty_like(features.A), np.empty(len(X))
+    dkernel: dict = {}
     for index, rows, U in rotated.parts:
         A_b, d, alpha = rotated.A[:, rows], 1 / solution.tau[rows], rotated.alpha[rows]
         v = (rotated.y[rows] - solution.mean @ A_b) / d
