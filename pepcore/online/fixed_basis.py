@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pepcore.features import feature_map
+from pepcore.features import Basis
 from pepcore.gaussian import Array, log_determinant, safe_cholesky, solve_lower
 from pepcore.kernels.base import Kernel, check_kernel
 from pepcore.likelihoods.scalar import Likelihood, check_likelihood
@@ -50,11 +50,12 @@ def infer(
     X = check_inputs(X)
     Z = check_inputs(Z, "Z", columns=X.shape[1], copy=True)
     y = likelihood.validate(check_targets(y, len(X)))
-    features: Any = feature_map(kernel, Z, X, check_jitter(jitter))
-    evaluate = partial(_evaluate, features.A, features.h, y, likelihood, check_fraction(rho, "rho"))
+    basis = Basis.build(kernel, Z, check_jitter(jitter))
+    A, h = basis.features(X, solve=True)  # ρ may leave h next to the noise alone, however small that is
+    evaluate = partial(_evaluate, A, h, y, likelihood, check_fraction(rho, "rho"))
     options: dict[str, Any] = {"step": step, "tolerance": tolerance, "max_sweeps": max_sweeps, "callback": callback}
     state, ending = run_sweeps(evaluate, parallel, Sites.flat(len(X)), **options)
-    posterior = Posterior(features.basis, state.mean, state.precision_cholesky)
+    posterior = Posterior(basis, state.mean, state.precision_cholesky)
     return Fit(state.log_evidence, posterior, likelihood, 1.0, state.sites, no_gradient, **ending)
 
 
@@ -107,7 +108,7 @@ def nystrom(
     Xs = check_inputs(Xs, "Xs", columns=X.shape[1])
     y = check_targets(y, len(X))
     noise = check_positive(noise, "noise")
-    A: Any = feature_map(kernel, Z, X, check_jitter(jitter)).A
+    A, _ = Basis.build(kernel, Z, check_jitter(jitter)).features(X)
     R, _ = safe_cholesky(noise * np.eye(len(A)) + A @ A.T, name="noise I + A A'")
     k = kernel(X, Xs)
     white_y, white_k = (solve_lower(R, np.array(A @ b, order="F")) for b in (y, k))

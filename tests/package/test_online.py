@@ -11,6 +11,7 @@ from scipy.optimize import minimize
 from scipy.stats import multivariate_normal
 
 from pepcore import exact, online, power_ep
+from pepcore.features import Basis
 from pepcore.gaussian import kl_divergence
 from pepcore.kernels import Matern52, SquaredExponential
 from pepcore.likelihoods import Gaussian, Probit
@@ -202,7 +203,7 @@ def test_a_budget_whose_basis_has_settled_is_the_fixed_basis():
 
 def test_nystrom_is_the_dense_formula_and_may_have_negative_variances():
     X, y = problem()
-    A, _ = fixed_basis.feature_map(KERNEL, XS, XS).basis.features(X)
+    A, _ = Basis.build(KERNEL, XS).features(X)
     k, inverse = KERNEL(X, XS), np.linalg.inv(0.01 * np.eye(40) + A.T @ A)
     mean, variance = fixed_basis.nystrom(KERNEL, XS, X, y, XS, noise=0.01)
     np.testing.assert_allclose(mean, k.T @ inverse @ y, atol=1e-9)
@@ -606,7 +607,7 @@ def test_gaussian_sites_on_a_fixed_basis_are_exact_however_small_the_noise(noise
     X, y = problem(N=20)
     kernel = SquaredExponential(1.0, 0.3)
     fit = fixed_basis.infer(kernel, X[:10], X, y, Gaussian(noise), rho=rho, jitter=0.0)
-    h = fixed_basis.feature_map(kernel, X[:10], X, 0.0).h
+    _, h = Basis.build(kernel, X[:10], 0.0).features(X, solve=True)
     assert fit.sweeps <= 5
     np.testing.assert_allclose(fit.sites.tau, 1 / (noise + (1 - rho) * h), rtol=1e-12)
     np.testing.assert_allclose(fit.sites.nu, y / (noise + (1 - rho) * h), rtol=1e-6)
