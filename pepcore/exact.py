@@ -56,7 +56,8 @@ def regression(kernel: Kernel, X: ArrayLike, y: ArrayLike, *, noise: float = 0.1
 
     Parameters
     ----------
-    X, y, noise : as in `power_ep.regression`
+    X, y : (N, D) inputs, (N,) targets
+    noise : noise variance, > 0, in units of y²
     jitter : added to K in the posterior's basis, relative to the kernel's variance, and taken off the noise again, so
         that predictions do not feel it unless the noise is as small. Evidence and gradient have none, unless K +
         noise I cannot be factorised without.
@@ -99,9 +100,10 @@ def infer(
 
     Parameters
     ----------
-    X, y, likelihood, alpha, step, tolerance, max_sweeps, callback : as in `power_ep.infer`, with the posterior variance
-        of f for s
+    X, y : (N, D) inputs, (N,) targets, for Probit labels -1 and +1
+    likelihood, alpha, step, max_sweeps, callback : as in `power_ep.infer`
     schedule : "parallel" or "sequential", as there
+    tolerance : as there, with the posterior variance of f for s
     jitter : as in `regression`
 
     Returns a Fit; if it is not converged, `converged` is False and a RuntimeWarning says so.

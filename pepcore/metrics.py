@@ -45,7 +45,8 @@ def nll(y: ArrayLike, mean: ArrayLike, variance: ArrayLike) -> float:
     `variance` (S,) is that of y, latent variance plus noise, in squared units of y. Source: :eq:`gp-metrics`.
     """
     y, mean = _pair(y, mean)
-    return float(_gaussian_loss(y, mean, _variance(variance, len(y))).mean())
+    variance = check_all_positive(check_targets(variance, len(y), "variance", "element of y"), "variance")
+    return float(_gaussian_loss(y, mean, variance).mean())
 
 
 def smll(y: ArrayLike, mean: ArrayLike, variance: ArrayLike, y_train: ArrayLike) -> float:
@@ -125,10 +126,6 @@ def _pair(y: ArrayLike, mean: ArrayLike) -> tuple[Array, Array]:
     return y, check_targets(mean, len(y), "mean", "element of y")
 
 
-def _variance(variance: ArrayLike, size: int) -> Array:
-    return check_all_positive(check_targets(variance, size, "variance", "element of y"), "variance")
-
-
 def _probabilities(p: Array, name: str) -> Array:
     if ((p < 0) | (p > 1)).any():
         raise ValueError(f"{name} must hold probabilities in [0, 1]; got values from {p.min():.6g} to {p.max():.6g}.")
@@ -138,9 +135,7 @@ def _probabilities(p: Array, name: str) -> Array:
 def _binary(y: ArrayLike, p: ArrayLike) -> tuple[Array, Array]:
     y = _vector(y, "y")
     if not np.isin(y, (-1, 1)).all():
-        raise ValueError(
-            f"y must hold the labels -1 and +1, got {np.unique(y)[:5]}; for labels 0 and 1 give 2 * y - 1."
-        )
+        raise ValueError(f"y must hold the labels -1 and +1, got {np.unique(y)[:5]}; for labels 0 and 1 give 2 * y - 1.")
     return y, _probabilities(check_targets(p, len(y), "p", "element of y"), "p")
 
 

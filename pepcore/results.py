@@ -138,10 +138,6 @@ class Fit(Result):
     @one_blas_thread
     def leave_one_out(self, X: ArrayLike, y: ArrayLike) -> LeftOut:
         """Predict each datum of the fit from all others, see `pepcore.leave_one_out`."""
-        return self._left_out(*self._own_data(X, y))
-
-    def _own_data(self, X: Any, y: Any) -> tuple[Array, Array]:
-        """X (N, D) and y (N,) as this fit has seen them."""
         if not isinstance(self.sites, Sites):
             raise NotImplementedError("this fit keeps no site for each datum that could be taken out: those of blocks "
                                       "belong to a whole block, those of 'sep' are tied, and decoupled bases have "
@@ -149,14 +145,14 @@ class Fit(Result):
                                       "or measure on data held out")
         size = self.sites.tau.shape[-1]
         X = check_inputs(X)
-        y = self.likelihood.validate(check_targets(y, len(X)))
+        targets: Array = self.likelihood.validate(check_targets(y, len(X)))
         if len(X) != size:
             raise ValueError(f"X and y must be the {size} data of the fit, in the same order; got {len(X)} rows")
         if isinstance(self.likelihood, Gaussian) and np.any(
-            np.abs(y * self.sites.tau - self.sites.nu) > SAME * np.abs(self.sites.nu).max()
+            np.abs(targets * self.sites.tau - self.sites.nu) > SAME * np.abs(self.sites.nu).max()
         ):
             raise ValueError("y must be the targets of the fit, in the same order and in the same units; these have other sites")
-        return X, y
+        return self._left_out(X, targets)
 
     def _left_out(self, X: Array, y: Array) -> LeftOut:
         mean, variance = latent_left_out(self.posterior, self.sites, X)

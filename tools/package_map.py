@@ -15,8 +15,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "pepcore"
 
 # from the ground up; whoever adds a file or a folder says on which floor it stands
 FLOORS = (
-    ("threads",),
-    ("gaussian",),
+    ("gaussian", "threads"),
     ("validation",),
     ("kernels", "likelihoods", "sites", "metrics"),
     ("features", "sweeps", "datasets"),

@@ -24,17 +24,11 @@ class DataError(ValueError):
 
 @dataclass(frozen=True)
 class Info:
-    """The facts about one data set; see the head of `registry.toml` for their meaning.
-
-    Attributes
-    ----------
-    name, folder, task : task is "regression", "binary" or "multiclass"
-    citation, licence, notes : str
-    """
+    """The facts about one data set; see the head of `registry.toml` for their meaning."""
 
     name: str
     folder: str
-    task: str
+    task: str  #: "regression", "binary" or "multiclass"
     N: int
     D: int
     citation: str
@@ -69,18 +63,13 @@ class Dataset:
     truth: dict = field(default_factory=dict)
 
 
-def _read() -> dict[str, Info]:
-    facts = tomllib.loads(REGISTRY.read_text(encoding="utf-8"))
-    return {name: _info(name, entry) for name, entry in facts.items()}
-
-
 def _info(name: str, entry: dict) -> Info:
     text = {int(column): tuple(words) for column, words in entry.pop("text", {}).items()}
     lists: dict[str, Any] = {key: tuple(entry.pop(key, ())) for key in ("classes", "columns")}
     return Info(name, **entry, **lists, text=text)
 
 
-registry = _read()
+registry = {name: _info(name, entry) for name, entry in tomllib.loads(REGISTRY.read_text(encoding="utf-8")).items()}
 
 
 def find(name: str) -> Info:

@@ -60,7 +60,10 @@ def splits(dataset: Dataset | str) -> list[tuple[np.ndarray, np.ndarray]]:
     Returns a list of 20 pairs (train, test) of index arrays.
     Source: bui2017 appendix I; villacampa2017 section 4.
     """
-    N, fraction = _rows(dataset)
+    if isinstance(dataset, Dataset):
+        N, fraction = len(dataset.y), dataset.info.train_fraction if dataset.info else 0.9
+    else:
+        N, fraction = find(dataset).N, find(dataset).train_fraction
     random = np.random.RandomState(1)
     orders = [random.permutation(N) for _ in range(20)]
     count = round(fraction * N)
@@ -165,11 +168,9 @@ def _from_origin(info: Info, folders: list[Path]) -> tuple[Array, Array, str]:
 
 def _where_to_place(info: Info, folders: list[Path], cache: Path, reason: Exception) -> str:
     places = "\n".join(f"    {path}" for path in _candidates(info, [*folders, cache]))
-    hint = (
-        ""
-        if os.environ.get("PEPCORE_DATA")
-        else "\n(the environment variable PEPCORE_DATA, which may name a folder of your own, is not set)"
-    )
+    hint = "\n(the environment variable PEPCORE_DATA, which may name a folder of your own, is not set)"
+    if os.environ.get("PEPCORE_DATA"):
+        hint = ""
     shape = f"gzip CSV with a header row, {info.N} rows, {info.D} inputs and y in the last column"
     if info.filename.endswith(".npz"):
         shape = "arrays x_train, y_train, x_test, y_test"
@@ -183,11 +184,3 @@ def _where_to_place(info: Info, folders: list[Path], cache: Path, reason: Except
         f"Place {info.filename} ({shape}; sha256 {info.sha256}) at one of\n{places}{hint}\n"
         f"or the originals, unchanged, from these addresses (which we have not tried ourselves):\n{originals}"
     )
-
-
-def _rows(dataset: Dataset | str) -> tuple[int, float]:
-    """Number of rows and training fraction of a Dataset or of a named set."""
-    if isinstance(dataset, Dataset):
-        return len(dataset.y), dataset.info.train_fraction if dataset.info else 0.9
-    info = find(dataset)
-    return info.N, info.train_fraction

@@ -19,13 +19,14 @@ from pepcore.validation import as_real
 class Blurred(Kernel):
     """A squared exponential whose pseudo-points are local averages: u(z) = ∫ f(x) N(x; z, diag(widths²)) dx.
 
-    f is the same process as without the blur; a pseudo-point sees it out of focus. At zero width u(z) = f(z).
+    f is the same process as without the blur; a pseudo-point sees it out of focus. At zero width u(z) = f(z). `kernel` is
+    that of f; `widths` >= 0, (D,) one per input, or a float shared by all, are in units of the inputs.
 
     Source: bui2017 section 3.7; lazaro2009; :eq:`sc-blurred`.
     """
 
-    kernel: SquaredExponential  #: of f
-    widths: float | Array  #: (D,) one per input, or a float shared by all; >= 0, in units of the inputs
+    kernel: SquaredExponential
+    widths: float | Array
 
     def __post_init__(self) -> None:
         if not isinstance(check_kernel(self.kernel), SquaredExponential):

@@ -113,7 +113,7 @@ class _StationaryVjp(NamedTuple):
 class SquaredExponential(_Stationary):
     """k(x, x') = variance · exp(−r²/2),  r² = Σ_d (x_d − x'_d)² / lengthscale_d².
 
-    variance is in units of y²; lengthscales (D,), one per input, or a float shared by all, are in units of the inputs.
+    `variance` is in units of y²; `lengthscales`, (D,) one per input, or a float shared by all, in units of the inputs.
 
     Source: rasmussen2006 eq. (5.1); :eq:`gp-se`, :eq:`gp-vjp`.
     """
@@ -133,7 +133,7 @@ class SquaredExponential(_Stationary):
 class Matern52(_Stationary):
     """k(x, x') = variance · (1 + √5 r + 5r²/3) exp(−√5 r),  r² = Σ_d (x_d − x'_d)² / lengthscale_d².
 
-    The parameters are those of `SquaredExponential`.
+    `variance` and `lengthscales` are as in `SquaredExponential`.
 
     Source: rasmussen2006 eq. (4.17); :eq:`gp-matern`, :eq:`gp-vjp`.
     """

@@ -92,9 +92,9 @@ def check_likelihood(likelihood: Likelihood) -> Any:
 
 @dataclass(frozen=True)
 class Gaussian(Likelihood):
-    """y = f + Gaussian noise."""
+    """y = f + Gaussian noise of variance `noise`, > 0, in units of y²."""
 
-    noise: float = 0.1  #: its variance, > 0, in units of y²
+    noise: float = 0.1
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "noise", check_positive(self.noise, "noise"))
@@ -263,10 +263,14 @@ class Poisson(Likelihood):
 
 @dataclass(frozen=True)
 class StudentT(Likelihood):
-    """y = f + Student-t noise, for data with outliers. Not log-concave: sites may have a negative precision."""
+    """y = f + Student-t noise, for data with outliers. Not log-concave: sites may have a negative precision.
 
-    degrees: float = 4.0  #: of freedom, ν > 0; the variance of the noise is finite for ν > 2. They are not learnt.
-    scale: float = 1.0  #: in units of y, > 0
+    The `degrees` of freedom ν > 0 are not learnt; the variance of the noise is finite for ν > 2. The `scale` > 0 is in
+    units of y.
+    """
+
+    degrees: float = 4.0
+    scale: float = 1.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "degrees", check_positive(self.degrees, "degrees"))

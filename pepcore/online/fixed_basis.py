@@ -36,9 +36,10 @@ def infer(
 
     Parameters
     ----------
+    Z, X, y : (M, D) basis vectors, (N, D) inputs, (N,) targets, for Probit labels -1 and +1
+    likelihood : an object as in `pepcore.likelihoods`, log-concave
     rho : float, in [0, 1]; part of the residual variance h that belongs to the process when a site is computed
-    likelihood : log-concave
-    Z, X, y, step, tolerance, max_sweeps, jitter, callback : as in `power_ep.infer`, with (M, D) basis vectors Z
+    step, tolerance, max_sweeps, jitter, callback : as in `power_ep.infer`
 
     Returns a Fit without a gradient. Its `log_evidence` counts what the projections lose, ½ τ ρ h for each datum.
     Raises ValueError for wrong shapes, NaN, labels the likelihood does not know, a rho outside [0, 1], options of the

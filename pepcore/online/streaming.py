@@ -18,7 +18,10 @@ from pepcore.validation import check_count, check_inputs, check_positive, check_
 
 @dataclass(frozen=True, eq=False, repr=False)
 class State(Result):
-    """What online learning knows after some data, in O(M²) numbers for M basis vectors; the first four as `start` has them."""
+    """What online learning knows after some data, in O(M²) numbers for M basis vectors.
+
+    `kernel`, `likelihood`, `budget` and `novelty` are as given to `start`.
+    """
 
     kernel: Kernel
     likelihood: Likelihood
