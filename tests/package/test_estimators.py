@@ -22,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from pepcore import Gaussian, Matern52, Poisson, Probit, SquaredExponential, StudentT, multiclass, power_ep, training
-from pepcore.estimators import PowerEPClassifier, PowerEPRegressor
+from pepcore.estimators import PowerEPClassifier, PowerEPClassifierCV, PowerEPRegressor, PowerEPRegressorCV
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -31,6 +31,8 @@ CHECKED = [
     PowerEPRegressor(M=5, batch=50, epochs=3),
     PowerEPClassifier(M=5, alpha=1.0, max_evaluations=15),
     PowerEPClassifier(M=5, alpha=1.0, batch=50, epochs=5),
+    PowerEPRegressorCV(M=5, alphas=(0.0, 0.5), cv=2, max_evaluations=15),
+    PowerEPClassifierCV(M=5, alphas=(0.5, 1.0), cv=2, max_evaluations=15),
 ]
 ARRAY_API = """
 from sklearn.utils.estimator_checks import estimator_checks_generator

@@ -1,0 +1,121 @@
+"""Classification: the probit link for two classes, one latent function per class for more."""
+
+from collections.abc import Sequence
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from pepcore import multiclass
+from pepcore.estimators.base import LEARNABLE, PowerEPBase, as_model
+from pepcore.gaussian import Array
+from pepcore.kernels import Kernel
+from pepcore.likelihoods import Probit
+from pepcore.results import Model
+
+
+class PowerEPClassifier(ClassifierMixin, PowerEPBase):
+    """Sparse GP classification by Power EP, with the probit link for two classes and one latent function per class for more.
+
+    For more than two classes each class learns its own kernel, pseudo-inputs and noise, all of which start alike unless
+    kernel, Z and noise are lists of C of them.
+
+    Parameters
+    ----------
+    kernel, M, Z, alpha, optimise, batch, epochs, standardise, random_state : as for `PowerEPRegressor`
+    noise : float, variance of the noise on each latent function to start from; the probit link of two classes has none
+    restarts : int, number of starts of L-BFGS; 1 for more than two classes
+    max_evaluations : int, of the log evidence and its gradient; for more than two classes the number of inner updates
+
+    Attributes
+    ----------
+    classes_ : (C,) labels in ascending order
+    kernel_ : kernel, or C of them for more than two classes
+    Z_ : (M, D) in the units of X, or C such arrays
+    noise_ : (C,), or None for two classes
+    model_, likelihood_, log_marginal_likelihood_value_, X_mean_, X_scale_, n_iter_ : as for `PowerEPRegressor`
+
+    Source: bui2017 section 3.5; villacampa2017 section 2.3.
+    """
+
+    def __init__(
+        self,
+        *,
+        kernel: Kernel | Sequence[Kernel] | None = None,
+        M: int = 50, Z: str | ArrayLike = "kmeans", alpha: float = 0.5,
+        noise: float | ArrayLike = 0.1,
+        optimise: Sequence[str] = LEARNABLE, restarts: int = 1, max_evaluations: int = 250,
+        batch: int | None = None, epochs: int = 20, standardise: bool = True,
+        random_state: int | np.random.RandomState | None = None,
+    ):
+        self.kernel, self.M, self.Z, self.alpha, self.noise = kernel, M, Z, alpha, noise
+        self.optimise, self.restarts, self.max_evaluations = optimise, restarts, max_evaluations
+        self.batch, self.epochs, self.standardise, self.random_state = batch, epochs, standardise, random_state
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Learn from X (N, D) and labels y (N,) of any kind; returns the estimator itself.
+
+        ValueError for wrong shapes, NaN, labels of one class only, and settings out of range.
+        """
+        inputs, labels = self._data(X, y)
+        check_classification_targets(labels)
+        self.classes_, codes = np.unique(labels, return_inverse=True)
+        C = len(self.classes_)
+        if C < 2:
+            raise ValueError(f"y holds one class only, {self.classes_[0]!r}; a classifier needs labels of two or more")
+        inputs = self._measure(inputs)
+        if C == 2:
+            return self._keep(self._learn(inputs, np.where(codes == 1, 1.0, -1.0), Probit()))
+        return self._keep(self._learn_classes(inputs, codes, C))
+
+    def _learn_classes(self, X: Array, y: np.ndarray, C: int) -> Model:
+        """The model of C latent functions for X (N, D) in its units and labels y (N,), 0 ... C − 1."""
+        kernel, Z, seed = self._start(X)
+        kernels, points = (value if isinstance(value, list | tuple) else C * [value] for value in (kernel, Z))
+        names = self._names(kernel="kernels")
+        options: dict = {"alpha": self.alpha, "noise": self.noise, "classes": C}
+        if self.batch is not None:
+            options |= {"batch": self.batch, "epochs": self.epochs, "optimise": names, "seed": seed}
+            return multiclass.fit_minibatch(kernels, points, (X, y), **options)
+        if not names:
+            fit = multiclass.infer(kernels, points, X, y, **options)
+            return as_model({"kernels": kernels, "Z": points, "noise": fit.noise}, fit)
+        return multiclass.fit(kernels, X, y, Z=points, iterations=self.max_evaluations, optimise=names, **options)
+
+    def predict(self, X: ArrayLike) -> np.ndarray:
+        """The most probable label (S,) at each row of X (S, D)."""
+        best = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[best]
+
+    def predict_proba(self, X: ArrayLike) -> Array:
+        """Probabilities (S, C) at X (S, D) of the labels, in the order of `classes_`."""
+        Xs = self._inputs(X)
+        p = self.model_.predict_y(Xs)
+        return np.stack([1 - p, p], axis=1) if len(self.classes_) == 2 else p
+
+    def predict_log_proba(self, X: ArrayLike) -> Array:
+        """Log probabilities (S, C) at X (S, D), accurate for improbable labels too."""
+        Xs = self._inputs(X)
+        mean, variance = self.model_.predict_f(Xs)
+        labels = (-1, 1) if len(self.classes_) == 2 else range(len(self.classes_))
+        each = [self.likelihood_.log_predictive(np.full(len(mean), label), mean, variance) for label in labels]
+        return np.stack(each, axis=1)
+
+    def log_density(self, X: ArrayLike, y: ArrayLike) -> Array:
+        """Log probabilities (S,) of labels y (S,) at X (S, D); ValueError for a label that `fit` has not seen."""
+        check_is_fitted(self, "model_")
+        return self._log_densities(*self._data(X, y, reset=False))
+
+    def _targets(self, y: np.ndarray) -> tuple[np.ndarray, float]:
+        """Labels (N,) as the model knows them, and 1, the size of their unit."""
+        unknown = np.setdiff1d(y, self.classes_)
+        if len(unknown):
+            raise ValueError(f"y holds the label {unknown.tolist()[0]!r}, but fit has seen only {self.classes_.tolist()}")
+        codes = np.searchsorted(self.classes_, y)
+        return (np.where(codes == 1, 1.0, -1.0) if len(self.classes_) == 2 else codes), 1.0
+
+    def _goes_on(self) -> dict:
+        return super()._goes_on() | {"noise": self.noise_}

@@ -1,0 +1,188 @@
+"""Estimators that choose the power α by predictions of data that were left out."""
+
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import ArrayLike
+from scipy.stats import rankdata
+from sklearn.base import is_classifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv
+from sklearn.utils import check_random_state
+
+from pepcore.estimators.base import LEARNABLE, PowerEPBase
+from pepcore.estimators.classifier import PowerEPClassifier
+from pepcore.estimators.regressor import PowerEPRegressor
+from pepcore.gaussian import Array
+from pepcore.kernels import Kernel
+from pepcore.likelihoods import Likelihood
+from pepcore.validation import check_alpha
+
+ALPHAS = (0.0, 0.25, 0.5, 0.75, 1.0)
+LEAVE_ONE_OUT = "leave-one-out"
+SHARE = 4  # a fit that starts where the last power ended has this part of the evaluations of a fresh one
+
+
+class _ChoosesAlpha(PowerEPBase):
+    """The search that both estimators share, over estimators of the class `_one`, each of one power."""
+
+    _one: ClassVar[Any]
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Choose the power and learn from all of X (N, D) and y (N,) at it; returns the estimator itself.
+
+        ValueError for powers outside [0, 1], for `scoring` beside `cv="leave-one-out"`, and whatever the estimator of one
+        power refuses.
+        """
+        inputs, targets = self._data(X, y, y_numeric=not is_classifier(self))
+        alphas = sorted({float(check_alpha(alpha)) for alpha in self.alphas})
+        if not alphas:
+            raise ValueError("alphas is empty; give at least one power in [0, 1]")
+        random = self.random_state
+        seed = random if isinstance(random, int) else check_random_state(random).randint(np.iinfo(np.int32).max)
+        names = [name for name in self._one._get_param_names() if name != "alpha"]
+        fresh = self._one(**{name: getattr(self, name) for name in names} | {"random_state": seed})
+        paths = Parallel(n_jobs=self.n_jobs)(
+            delayed(_path)(fresh, alphas, inputs, targets, *part) for part in self._parts(fresh, inputs, targets))
+        self.cv_results_ = _table(alphas, *map(np.array, zip(*paths, strict=True)))
+        self.best_index_ = int(np.argmin(self.cv_results_["rank_test_score"]))
+        self.best_score_, self.alpha_ = self.cv_results_["mean_test_score"][self.best_index_], alphas[self.best_index_]
+        chosen = fresh.set_params(alpha=self.alpha_).fit(inputs, targets)
+        for name in vars(chosen):
+            if name.endswith("_"):
+                setattr(self, name, getattr(chosen, name))
+        return self
+
+    def _parts(self, fresh: Any, X: Array, y: np.ndarray) -> list[tuple[np.ndarray, np.ndarray, Callable]]:
+        """For each path over the powers the rows to learn from, the rows to predict, and the score of a fitted estimator."""
+        if isinstance(self.cv, str) and self.cv == LEAVE_ONE_OUT:
+            if self.scoring is not None:
+                raise ValueError(f'cv = "{LEAVE_ONE_OUT}" scores by log densities; leave scoring = {self.scoring!r} out')
+            return [(np.arange(len(y)), np.arange(len(y)), _left_out_score)]
+        score = _score if self.scoring is None else check_scoring(fresh, self.scoring)
+        return [(*part, score) for part in check_cv(self.cv, y, classifier=is_classifier(self)).split(X, y)]
+
+
+def _score(estimator: Any, X: Array, y: np.ndarray) -> float:
+    return estimator._log_densities(X, y).mean()
+
+
+def _left_out_score(estimator: Any, X: Array, y: np.ndarray) -> float:
+    return estimator._log_densities(X, y, left_out=True).mean()
+
+
+def _path(
+    fresh: Any, alphas: list, X: Array, y: np.ndarray, learn: np.ndarray, predict: np.ndarray, score: Callable
+) -> tuple[list, list]:
+    """Scores and seconds of fits at one power after another; each but the first starts where the one before it ended."""
+    scores, seconds, settings = [], [], fresh.get_params(deep=False)
+    fewer = {name: max(1, settings[name] // SHARE) for name in ("max_evaluations", "epochs")}
+    for alpha in alphas:
+        start = time.perf_counter()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # a short fit is meant to end early
+            fit = type(fresh)(**settings | {"alpha": alpha}).fit(X[learn], y[learn])
+        seconds.append(time.perf_counter() - start)
+        scores.append(score(fit, X[predict], y[predict]))
+        settings |= fewer | fit._goes_on()
+    return scores, seconds
+
+
+def _table(alphas: list, scores: Array, seconds: Array) -> dict:
+    """`cv_results_` as in GridSearchCV, for scores and seconds (paths, powers)."""
+    mean = scores.mean(axis=0)
+    if not np.isfinite(mean).any():
+        raise ValueError("no power has a finite score on all the data left out; look at the data, or give another scoring")
+    columns = {"param_alpha": np.array(alphas), "params": [{"alpha": alpha} for alpha in alphas]}
+    columns |= {f"split{k}_test_score": row for k, row in enumerate(scores)}
+    columns |= {"mean_test_score": mean, "std_test_score": scores.std(axis=0)}
+    columns |= {"rank_test_score": rankdata(-np.nan_to_num(mean, nan=-np.inf), method="min").astype(int)}
+    return columns | {"mean_fit_time": seconds.mean(axis=0), "std_fit_time": seconds.std(axis=0)}
+
+
+class PowerEPRegressorCV(_ChoosesAlpha, PowerEPRegressor):
+    """`PowerEPRegressor` whose power is chosen by cross-validation.
+
+    In each fold the first power has `max_evaluations`. Each further power starts where the one before it ended and has a
+    quarter of them, so that five powers in five folds cost about ten single fits. Then one fit to all data at the chosen
+    power follows, the same as `PowerEPRegressor(alpha=alpha_)`.
+
+    Parameters
+    ----------
+    alphas : sequence of powers in [0, 1]
+    cv : None for 5 folds, a number of folds, a splitter, an iterable of (train, test), or "leave-one-out"
+        The last scores each power by its own fit, which costs no refit; but hyper-parameters and pseudo-inputs have then
+        seen the datum that is left out.
+    scoring : None for the mean log density of the targets left out, in nats; or a name or a callable as in scikit-learn
+    n_jobs : int, folds in parallel, as in joblib; None for one
+    kernel, likelihood, M, Z, noise, optimise, restarts, max_evaluations, batch, epochs, standardise, random_state : as for
+        `PowerEPRegressor`
+
+    Attributes
+    ----------
+    alpha_ : float, the chosen power
+    best_score_, best_index_ : its mean score, and its place in `cv_results_`
+    cv_results_ : dict with "param_alpha", "mean_test_score", "split0_test_score" and the like, as in `GridSearchCV`,
+        powers in ascending order
+    kernel_, likelihood_, noise_, Z_, model_, ... : as for `PowerEPRegressor`
+
+    Source: chapter "Can the data choose α?".
+    """
+
+    _one = PowerEPRegressor
+
+    def __init__(
+        self,
+        *,
+        alphas: Sequence[float] = ALPHAS, cv: Any = None, scoring: str | Callable | None = None, n_jobs: int | None = None,
+        kernel: Kernel | None = None, likelihood: Likelihood | None = None,
+        M: int = 50, Z: str | ArrayLike = "kmeans", noise: float | None = None,
+        optimise: Sequence[str] = LEARNABLE, restarts: int = 1, max_evaluations: int = 500,
+        batch: int | None = None, epochs: int = 20, standardise: bool = True,
+        random_state: int | np.random.RandomState | None = None,
+    ):
+        self.alphas, self.cv, self.scoring, self.n_jobs = alphas, cv, scoring, n_jobs
+        self.kernel, self.likelihood, self.M, self.Z, self.noise = kernel, likelihood, M, Z, noise
+        self.optimise, self.restarts, self.max_evaluations = optimise, restarts, max_evaluations
+        self.batch, self.epochs, self.standardise, self.random_state = batch, epochs, standardise, random_state
+
+
+class PowerEPClassifierCV(_ChoosesAlpha, PowerEPClassifier):
+    """`PowerEPClassifier` whose power is chosen by cross-validation.
+
+    Parameters
+    ----------
+    alphas, cv, scoring, n_jobs : as for `PowerEPRegressorCV`; folds hold the classes in equal shares, and the score is the
+        mean log probability of the labels left out
+    kernel, M, Z, noise, optimise, restarts, max_evaluations, batch, epochs, standardise, random_state : as for
+        `PowerEPClassifier`
+
+    Attributes
+    ----------
+    alpha_, best_score_, best_index_, cv_results_ : as for `PowerEPRegressorCV`
+    classes_, kernel_, Z_, noise_, model_, ... : as for `PowerEPClassifier`
+
+    Source: chapter "Can the data choose α?".
+    """
+
+    _one = PowerEPClassifier
+
+    def __init__(
+        self,
+        *,
+        alphas: Sequence[float] = ALPHAS, cv: Any = None, scoring: str | Callable | None = None, n_jobs: int | None = None,
+        kernel: Kernel | Sequence[Kernel] | None = None,
+        M: int = 50, Z: str | ArrayLike = "kmeans", noise: float | ArrayLike = 0.1,
+        optimise: Sequence[str] = LEARNABLE, restarts: int = 1, max_evaluations: int = 250,
+        batch: int | None = None, epochs: int = 20, standardise: bool = True,
+        random_state: int | np.random.RandomState | None = None,
+    ):
+        self.alphas, self.cv, self.scoring, self.n_jobs = alphas, cv, scoring, n_jobs
+        self.kernel, self.M, self.Z, self.noise = kernel, M, Z, noise
+        self.optimise, self.restarts, self.max_evaluations = optimise, restarts, max_evaluations
+        self.batch, self.epochs, self.standardise, self.random_state = batch, epochs, standardise, random_state

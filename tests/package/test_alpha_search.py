@@ -1,0 +1,185 @@
+"""The estimators that choose their power, beside fits at each power by hand."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from test_estimators import curve, two_classes
+
+from pepcore import Gaussian, SquaredExponential, StudentT
+from pepcore.estimators import PowerEPClassifier, PowerEPClassifierCV, PowerEPRegressor, PowerEPRegressorCV
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+def search(**settings):
+    return PowerEPRegressorCV(**{"M": 8, "max_evaluations": 40, "cv": 3, "alphas": (0, 0.5, 1), "random_state": 0} | settings)
+
+
+def search_classes(**settings):
+    return PowerEPClassifierCV(**{"M": 6, "max_evaluations": 20, "cv": 3, "alphas": (0.5, 1), "random_state": 0} | settings)
+
+
+def test_the_last_fit_is_that_of_the_chosen_power_alone():
+    X, y = curve()
+    model = search().fit(X, y)
+    alone = PowerEPRegressor(M=8, max_evaluations=40, random_state=0, alpha=model.alpha_).fit(X, y)
+    assert model.log_marginal_likelihood_value_ == alone.log_marginal_likelihood_value_
+    assert np.array_equal(model.predict(X), alone.predict(X))
+
+
+def test_the_first_power_of_each_fold_has_the_score_of_a_fresh_fit():
+    X, y = curve()
+    model = search(alphas=(1.0, 0.5)).fit(X, y)
+    for k, (learn, left_out) in enumerate(KFold(3).split(X)):
+        alone = PowerEPRegressor(M=8, max_evaluations=40, random_state=0, alpha=0.5).fit(X[learn], y[learn])
+        assert model.cv_results_[f"split{k}_test_score"][0] == alone.log_density(X[left_out], y[left_out]).mean()
+
+
+def test_a_later_power_starts_where_the_one_before_it_ended():
+    X, y = curve()
+    model = search(cv=[(np.arange(60), np.arange(60, 80))], alphas=(0.5, 1.0)).fit(X, y)
+    first = PowerEPRegressor(M=8, max_evaluations=40, random_state=0, alpha=0.5).fit(X[:60], y[:60])
+    start = {"kernel": first.kernel_, "Z": first.Z_, "noise": first.noise_}
+    second = PowerEPRegressor(**start, max_evaluations=10, random_state=0, alpha=1.0).fit(X[:60], y[:60])
+    assert model.cv_results_["split0_test_score"][1] == second.log_density(X[60:], y[60:]).mean()
+
+
+def test_the_best_mean_score_wins():
+    X, y = curve()
+    model = search().fit(X, y)
+    results = model.cv_results_
+    folds = np.array([results[f"split{k}_test_score"] for k in range(3)])
+    assert np.allclose(results["mean_test_score"], folds.mean(axis=0), rtol=1e-12)
+    assert np.allclose(results["std_test_score"], folds.std(axis=0), rtol=1e-12)
+    assert model.alpha_ == results["param_alpha"][np.argmax(folds.mean(axis=0))]
+    assert model.best_score_ == results["mean_test_score"].max()
+    assert results["rank_test_score"][model.best_index_] == 1
+    assert [setting["alpha"] for setting in results["params"]] == [0.0, 0.5, 1.0]
+
+
+def test_another_scoring_is_used():
+    X, y = curve()
+    model = search(scoring="neg_mean_absolute_error", cv=[(np.arange(60), np.arange(60, 80))], alphas=(0.5,)).fit(X, y)
+    alone = PowerEPRegressor(M=8, max_evaluations=40, random_state=0, alpha=0.5).fit(X[:60], y[:60])
+    assert model.best_score_ == -np.abs(alone.predict(X[60:]) - y[60:]).mean()
+
+
+def test_leave_one_out_scores_each_power_by_its_own_fit():
+    X, y = curve()
+    model = search(cv="leave-one-out", alphas=(0.5, 1.0)).fit(X, y)
+    alone = PowerEPRegressor(M=8, max_evaluations=40, random_state=0, alpha=0.5).fit(X, y)
+    target = (y - y.mean()) / y.std()
+    left_out = alone.model_.leave_one_out((X - X.mean(axis=0)) / X.std(axis=0), target)
+    assert model.cv_results_["mean_test_score"][0] == pytest.approx(left_out.log_density.mean() - np.log(y.std()), rel=1e-12)
+
+
+def test_leave_one_out_refuses_another_scoring():
+    with pytest.raises(ValueError, match="leave scoring = 'r2' out"):
+        search(cv="leave-one-out", scoring="r2").fit(*curve())
+
+
+def test_outliers_keep_their_likelihood_from_one_power_to_the_next():
+    X, y = curve()
+    y[::9] += 300
+    model = search(likelihood=StudentT(4.0, 0.3), alphas=(0.5, 1.0), max_evaluations=8).fit(X, y)
+    assert isinstance(model.likelihood_, StudentT)
+    assert np.isfinite(model.cv_results_["mean_test_score"]).all()
+
+
+def test_binary_labels_keep_their_shares_in_the_folds():
+    X, y, _ = two_classes()
+    model = search_classes().fit(X, y)
+    scores = [
+        PowerEPClassifier(M=6, max_evaluations=20, random_state=0, alpha=0.5).fit(X[learn], y[learn])
+        .log_density(X[left_out], y[left_out]).mean()
+        for learn, left_out in StratifiedKFold(3).split(X, y)
+    ]
+    assert [model.cv_results_[f"split{k}_test_score"][0] for k in range(3)] == scores
+    assert set(model.predict(X)) == {"yes", "no"}
+
+
+def test_each_class_goes_on_from_its_own_kernel():
+    X, y = load_iris(return_X_y=True)
+    learn = np.arange(0, 150, 2)
+    part = [(learn, np.arange(1, 150, 2))]
+    model = search_classes(cv=part).fit(X, y)
+    first = PowerEPClassifier(M=6, max_evaluations=20, random_state=0, alpha=0.5).fit(X[learn], y[learn])
+    start = {"kernel": first.kernel_, "Z": first.Z_, "noise": first.noise_}
+    second = PowerEPClassifier(**start, max_evaluations=5, random_state=0, alpha=1.0).fit(X[learn], y[learn])
+    score = second.log_density(X[1::2], y[1::2]).mean()
+    assert model.cv_results_["split0_test_score"][1] == score
+
+
+def test_log_densities_of_labels_are_their_log_probabilities():
+    X, y = load_iris(return_X_y=True)
+    model = PowerEPClassifier(M=6, max_evaluations=10, random_state=0).fit(X, y)
+    assert np.allclose(model.log_density(X, y), model.predict_log_proba(X)[np.arange(150), y], rtol=1e-10)
+
+
+def test_log_densities_of_targets_are_in_their_units():
+    X, y = curve()
+    model = PowerEPRegressor(M=8, max_evaluations=30, random_state=0).fit(X, y)
+    mean, deviation = model.predict(X, return_std=True)
+    normal = -0.5 * ((y - mean) / deviation) ** 2 - np.log(deviation) - 0.5 * np.log(2 * np.pi)
+    assert np.allclose(model.log_density(X, y), normal, rtol=1e-9)
+
+
+def test_a_label_that_fit_has_not_seen_has_no_density():
+    X, y, _ = two_classes()
+    model = PowerEPClassifier(M=6, max_evaluations=10).fit(X, y)
+    with pytest.raises(ValueError, match=r"the label 'perhaps', but fit has seen only \['no', 'yes'\]"):
+        model.log_density(X[:1], ["perhaps"])
+
+
+def test_processes_make_no_difference():
+    X, y = curve()
+    assert np.array_equal(*(search(n_jobs=jobs).fit(X, y).cv_results_["mean_test_score"] for jobs in (None, 2)))
+
+
+def test_a_random_state_object_draws_once():
+    X, y = curve()
+    one, other = (search(random_state=np.random.RandomState(3), Z="subset").fit(X, y) for _ in range(2))
+    assert np.array_equal(one.cv_results_["mean_test_score"], other.cv_results_["mean_test_score"])
+
+
+def test_batches_are_searched_too():
+    X, y = curve()
+    model = search(batch=20, epochs=4).fit(X, y)
+    assert model.n_iter_ == 16
+    assert np.isfinite(model.best_score_)
+
+
+def test_a_search_works_in_a_pipeline_of_tables_and_is_cloned_and_pickled():
+    X, y = curve()
+    table = pd.DataFrame(X, columns=["time", "height"])
+    model = search(kernel=SquaredExponential(1.0, [1.0, 1.0]), likelihood=Gaussian(0.1)).fit(table, y)
+    assert list(model.feature_names_in_) == ["time", "height"]
+    assert np.array_equal(pickle.loads(pickle.dumps(model)).predict(table), model.predict(table))
+    assert clone(model).get_params() == model.get_params()
+    assert cross_val_score(make_pipeline(StandardScaler(), search(alphas=(0.5,))), table, y, cv=2).shape == (2,)
+
+
+def test_data_can_be_added_after_the_search():
+    X, y = curve()
+    model = search().fit(X[:60], y[:60])
+    before = model.log_marginal_likelihood_value_
+    assert model.partial_fit(X[60:], y[60:]).log_marginal_likelihood_value_ != before
+    assert model.model_.fit.alpha == model.alpha_
+
+
+@pytest.mark.parametrize(("alphas", "message"), [((), "alphas is empty"), ((0.5, 1.5), r"alpha = 1.5 is outside \[0, 1\]")])
+def test_powers_out_of_range_are_refused(alphas, message):
+    with pytest.raises(ValueError, match=message):
+        search(alphas=alphas).fit(*curve())
+
+
+def test_no_finite_score_is_an_error():
+    with pytest.raises(ValueError, match="no power has a finite score"):
+        search(scoring=lambda *_: np.nan).fit(*curve())
