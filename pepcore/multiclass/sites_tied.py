@@ -14,10 +14,10 @@ import numpy as np
 
 from pepcore.gaussian import Array, log1p_ratio, log_determinant, multiply_lower, symmetric
 from pepcore.multiclass.factors import Joint, Pairwise
-from pepcore.multiclass.maps import ClassMaps, ClassPosterior, along, solve_posteriors
+from pepcore.multiclass.maps import ClassMaps, ClassPosterior, added, along, solve_posteriors
 from pepcore.normal_equations import solve_posterior
 from pepcore.sites import target
-from pepcore.threads import one_blas_thread
+from pepcore.validation import as_real, check_finite
 
 
 class TiedSites(NamedTuple):
@@ -57,9 +57,8 @@ class TiedSites(NamedTuple):
         """Precisions and shifts of each class, summed over the groups."""
         if len(self.precisions) == 1:
             return self.precisions[0], self.shifts[0]
-        return [sum(column) for column in zip(*self.precisions, strict=True)], [
-            sum(column) for column in zip(*self.shifts, strict=True)
-        ]
+        precisions, shifts = ([sum(column) for column in zip(*parts, strict=True)] for parts in self)
+        return precisions, shifts
 
 
 class GroupMoments(NamedTuple):
@@ -139,7 +138,6 @@ def evaluate(
     return TiedState(sites, groups, TiedSites(list(precisions), list(shifts)), alpha)
 
 
-@one_blas_thread
 def gradient_of(maps: ClassMaps, factors: Pairwise | Joint, state: TiedState, weight: float = 1.0) -> dict:
     """The gradient of the evidence with the tied sites held still.
 
@@ -150,17 +148,12 @@ def gradient_of(maps: ClassMaps, factors: Pairwise | Joint, state: TiedState, we
     Source: villacampa2017 eqs (10) and (12).
     """
     summed = [(g.cavities, weight * factors.scatter(g.d1), weight * factors.scatter(g.curvature)) for g in state.groups]
-    slopes = [[along(cavities[c], d1[c], curvature[c]) for cavities, d1, curvature in summed] for c in range(maps.C)]
+    slopes = [
+        added([along(cavities[c], d1[c], curvature[c]) for cavities, d1, curvature in summed]) for c in range(maps.C)
+    ]
     dh: Any = 0.5 * sum(curvature for _, _, curvature in summed)
-
-    def derivatives(c: int, rows: Any, A: Array, h: Array) -> tuple[Array, Array]:
-        dA = slopes[c][0](rows, A)
-        for slope in slopes[c][1:]:
-            dA += slope(rows, A)
-        return dA, dh[c, rows]
-
     dnoise = weight * sum(factors.scatter(group.dnoise).sum(axis=1) for group in state.groups)
-    return maps.pull_back(derivatives) | {"noise": dnoise}
+    return maps.pull_back(slopes, dh) | {"noise": dnoise}
 
 
 def _per_factor(mask: Any, l: Array) -> Array:
@@ -194,3 +187,16 @@ def _cost(posteriors: list, own: list, counts: Array, alpha: float) -> float:
         pivots = np.diag(S) + np.einsum("jk,jk->j", L, L) / max(delta, np.finfo(float).tiny)
         cost += 0.5 * (pivots @ log1p_ratio(-delta * pivots) + delta * w @ solved + pulled @ mean) - shift @ mean
     return cost
+
+
+def check_tied_sites(sites: Any, like: TiedSites, approximation: str) -> TiedSites:
+    """A copy of TiedSites to start from; ValueError if they are of another kind or shape than `like`, or not finite."""
+    shapes = lambda parts: [[np.shape(part) for part in group] for group in parts]
+    found = [shapes(parts) for parts in sites] if isinstance(sites, TiedSites) else type(sites).__name__
+    if found != [shapes(parts) for parts in like]:
+        raise ValueError(f"sites for {approximation!r} must be TiedSites with precisions and shifts of the shapes "
+                         f"{[shapes(p) for p in like]}, such as those of 'sep', or of learning on batches, with the "
+                         f"same Z and groups; got {found}")
+    check = lambda part, name: check_finite(as_real(part, name), name).copy()
+    names = ("sites.precisions", "sites.shifts")
+    return TiedSites(*([[check(part, name) for part in group] for group in parts] for name, parts in zip(names, sites)))
