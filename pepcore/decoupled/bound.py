@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import blas
 
-from pepcore.decoupled.bases import Bases, Process
+from pepcore.decoupled.bases import Bases, Process, located
 from pepcore.features import accumulate, cholesky_pull_back, row_blocks
 from pepcore.gaussian import Array, multiply_lower, solve_lower, symmetric
 
@@ -41,48 +41,6 @@ class Bound(NamedTuple):
         return (self.process, self.data) if isinstance(self.process, tuple) else ((self.process,), (self.data,))
 
 
-class StoredRows:
-    """A (M, N), h (N,) and K_γx (G, N) of all rows, for a kernel and bases that stay as they are: O(N (G + M)) memory."""
-
-    def __init__(self, bases: Bases, X: Array) -> None:
-        self.A, self.h = np.empty((len(bases.beta), len(X)), order="F"), np.empty(len(X))
-        self.K_gamma = np.empty((len(bases.gamma), len(X)), order="F")
-        for rows in row_blocks(len(X), len(bases.points)):
-            self.A[:, rows], self.h[rows], self.K_gamma[:, rows] = located(bases, X[rows])
-
-    def __call__(self, rows: Any) -> tuple[Array, Array, Array]:
-        return self.A[:, rows], self.h[rows], self.K_gamma[:, rows]
-
-
-def located(bases: Bases, X: Array) -> tuple[Array, Array, Array]:
-    """Features A (M, B) and h (B,) of rows X (B, D), and K_γx (G, B)."""
-    return _located(bases, X, bases.kernel(X, bases.points).T)
-
-
-def _located(bases: Bases, X: Array, K: Array) -> tuple[Array, Array, Array]:
-    G = len(bases.gamma)
-    A = solve_lower(bases.L, np.array(K[G:], order="F"))
-    # h >= 0 up to rounding, as in `Basis.features`
-    return A, np.maximum(bases.kernel.diagonal(X) - np.einsum("mb,mb->b", A, A), 0.0), K[:G]
-
-
-def marginals(bases: Bases, process: Process, X: Array) -> tuple[Array, Array]:
-    """Mean and variance (N,) of q(f(x)) for rows X (N, D).
-
-    Source: salimbeni2018 eqs (6) and (11), the variance of eq. (10) has a sign wrong; :eq:`og-process`.
-    """
-    mean, variance = np.empty(len(X)), np.empty(len(X))
-    for rows in row_blocks(len(X), len(bases.points)):
-        A, h, K_gamma = located(bases, X[rows])
-        mean[rows], variance[rows] = process.w @ A + process.g @ K_gamma, _variance(process, A, h)
-    return mean, variance
-
-
-def _variance(process: Process, A: Array, h: Array) -> Array:
-    white = process.whiten(A)
-    return h + np.einsum("mb,mb->b", white, white)
-
-
 def data_terms(
     bases: Bases, processes: tuple, X: Array, y: Array, likelihood: Any, *,
     weight: float = 1.0, stored: Callable | None = None, hyper: bool = False,
@@ -101,12 +59,12 @@ def data_terms(
     for rows in row_blocks(len(X), M + G, BLOCK_ELEMENTS):
         if hyper:
             K, vjp = bases.kernel.value_and_vjp(X[rows], bases.points)
-            A, h, K_gamma = _located(bases, X[rows], K.T)
+            A, h, K_gamma = located(bases, X[rows], K.T)
             VA = [(A.T @ process.V).T for process in processes]  # in Fortran order, as A
             variance = h + np.stack([np.einsum("mb,mb->b", A, part) for part in VA])
         else:
             A, h, K_gamma = stored(rows) if stored else located(bases, X[rows])
-            variance = np.stack([_variance(process, A, h) for process in processes])
+            variance = np.stack([process.variance(A, h) for process in processes])
         mean = w @ A + g @ K_gamma
         l, d1, d2 = _log_moment(likelihood, y[rows], mean, variance)
         d1, d2 = weight * d1, weight * d2

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import lapack
 
-from pepcore.decoupled.bases import Bases, Process
-from pepcore.decoupled.bound import DataTerm, located
+from pepcore.decoupled.bases import Bases, Process, located
+from pepcore.decoupled.bound import DataTerm
 from pepcore.decoupled.parametrisations import Orthogonal
 from pepcore.features import row_blocks
 from pepcore.gaussian import (

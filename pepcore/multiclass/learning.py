@@ -16,9 +16,8 @@ from pepcore.multiclass.maps import ClassMaps
 from pepcore.results import Model
 from pepcore.sweeps import halving, infer_from
 from pepcore.threads import one_blas_thread
-from pepcore.training.adam import Adam, Adaptive
 from pepcore.training.coordinates import Coordinates
-from pepcore.training.loop import Learner, run
+from pepcore.training.loop import Adam, Adaptive, Learner, run
 from pepcore.training.search import Search
 from pepcore.training.starts import choose_pseudo_inputs, spread_of
 from pepcore.validation import (
