@@ -35,11 +35,6 @@ class Bound(NamedTuple):
     data: Any  # DataTerm
     process: Any
 
-    @property
-    def outputs(self) -> tuple[tuple, tuple]:
-        """process and data as tuples, one entry for each latent function."""
-        return (self.process, self.data) if isinstance(self.process, tuple) else ((self.process,), (self.data,))
-
 
 def data_terms(
     bases: Bases, processes: tuple, X: Array, y: Array, likelihood: Any, *,

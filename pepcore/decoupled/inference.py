@@ -68,7 +68,7 @@ class DecoupledFit(Fit):
     gradient : dict, the fields of `parameters`, the kernel's keys, "beta" (M, D), "gamma" (G, D) and the likelihood's own;
         each with the others held still
     posterior : DecoupledPosterior; `Posteriors` of them for several latent functions
-    history : list of dict, one for each step: "step" and "log_evidence", the bound as estimated before it
+    history : list of dict, one for each step, with "log_evidence", the bound as estimated before it
     """
 
     bases: Bases
@@ -115,14 +115,13 @@ def infer(
     jitter : float, added to the diagonal of K_β, relative to the kernel's variance
     seed : int, for batches and columns
     callback : callable (record) or None, called after each step with the dict that enters the history
-        `record.result()` makes the DecoupledFit of that moment. Raising KeyboardInterrupt in it ends the iteration, as
-        Ctrl-C does.
+        `record.result()` makes the DecoupledFit of that moment. Like Ctrl-C, a KeyboardInterrupt that it raises ends
+        the iteration.
 
     Raises
     ------
     ValueError for wrong shapes, NaN, targets the likelihood does not know, unknown names, settings out of range
-    DivergenceError if the bound is no longer finite, or has ended a million times further down than it began, since
-        steps were too long; its `history` shows where
+    DivergenceError if the bound is no longer finite, or has ended far below where it began; its `history` shows where
     NotPositiveDefiniteError if even a tiny natural step leaves no proper q, which a log-concave likelihood cannot do
         unless steps that were too long have led far away before
 
@@ -140,8 +139,10 @@ def infer(
     steps, batch = check_count(steps, "steps", least=0), check_count(batch, "batch") if batch is not None else len(X)
     columns = check_count(columns, "columns") if columns is not None else None
     kind, bases = PARAMETRISATIONS[basis], Bases.build(kernel, beta, gamma, jitter)
-    parameters = _start(kind, bases, getattr(likelihood, "classes", None), start)
-    learner = _Learner(bases, parameters, X, targets, likelihood, natural, gamma_rule, optimise, rate, jitter)
+    classes = getattr(likelihood, "classes", None)
+    outputs = _start(kind, bases, classes, start)
+    several = classes is not None
+    learner = _Learner(bases, outputs, several, X, targets, likelihood, natural, gamma_rule, optimise, rate, jitter)
     every = _steps(len(X), len(gamma), batch, columns, np.random.default_rng(seed))
     lengths = (step if isinstance(likelihood, Gaussian) else min(step, ramp(number, step)) for number in range(steps))
     # a step that is too long is reported, not taken back
@@ -178,13 +179,13 @@ def _check_settings(basis: str, natural: bool, gamma_rule: str) -> None:
                          f'"orthogonal-weights"; for natural={natural} and basis="{basis}" give gamma_rule="adam"')
 
 
-def _start(kind: Any, bases: Bases, classes: int | None, start: Any) -> Any:
-    """The parameters to start from, a tuple of them for a likelihood of several latent functions."""
-    if classes is None:
-        return kind.prior(bases) if start is None else _check_start(start, kind, bases)
+def _start(kind: Any, bases: Bases, classes: int | None, start: Any) -> tuple:
+    """The parameters of every latent function to start from; one function if `classes` is None."""
     if start is None:
-        return tuple(kind.prior(bases) for _ in range(classes))
-    if not isinstance(start, tuple) or len(start) != classes:
+        return tuple(kind.prior(bases) for _ in range(classes or 1))
+    if classes is None:
+        start = (start,)
+    elif not isinstance(start, tuple) or len(start) != classes:
         raise ValueError(f"start must be a tuple of {classes} parameters, one for each class; fit.parameters is one")
     return tuple(_check_start(part, kind, bases) for part in start)
 
@@ -206,19 +207,20 @@ def _check_start(start: Any, kind: Any, bases: Bases) -> Any:
 
 
 class _Learner(Learner):
-    """q, hyper-parameters and points while they are learnt."""
+    """q, hyper-parameters and points while they are learnt; `outputs` are the parameters of every latent function."""
 
     def __init__(
-        self, bases: Bases, parameters: Any, X: Array, y: Array, likelihood: Any, natural: bool, gamma_rule: str,
-        optimise: Iterable[str], rate: float, jitter: float,
+        self, bases: Bases, outputs: tuple, several: bool, X: Array, y: Array, likelihood: Any, natural: bool,
+        gamma_rule: str, optimise: Iterable[str], rate: float, jitter: float,
     ) -> None:
-        self.bases, self.parameters, self.X, self.y, self.likelihood = bases, parameters, X, y, likelihood
+        self.bases, self.outputs, self.several = bases, outputs, several
+        self.X, self.y, self.likelihood = X, y, likelihood
         self.natural, self.gamma_rule, self.jitter, self.hyper = natural, gamma_rule, jitter, bool(optimise)
         small = len(X) * len(bases.points) <= STREAM_ELEMENTS
         self.stored = StoredRows(bases, X) if small and not self.hyper else None
         by_adam = ["a_gamma"] if gamma_rule == "adam" and len(bases.gamma) else []
-        self.fields = fields = by_adam if natural else list(vars(self.outputs[0]))
-        q = tuple(tuple(vars(output)[name] for name in fields) for output in self.outputs)
+        self.fields = fields = by_adam if natural else list(vars(outputs[0]))
+        q = tuple(tuple(vars(output)[name] for name in fields) for output in outputs)
         values = {"q": q, "kernel": bases.kernel, "likelihood": likelihood, "gamma": bases.gamma, "beta": bases.beta}
         learnt = [name for name in optimise if name != "likelihood" or likelihood.parameters]
         super().__init__(values, Coordinates((*learnt, "q") if fields else tuple(learnt), spread_of(X)), rate)
@@ -227,21 +229,17 @@ class _Learner(Learner):
         """Take one step; its record says the bound before it, as estimated."""
         length, (rows, columns) = item
         now = self._bound(rows, columns)
-        gradients = [now.gradient]
-        moved: list[dict] = [{}]
-        if self.several:
-            own = [name for name in vars(self.parameters[0]) if name in now.gradient]
-            gradients = [{name: now.gradient[name][c] for name in own} for c in range(len(now.data))]
-            moved = [{} for _ in gradients]
+        own = [name for name in vars(self.outputs[0]) if name in now.gradient]
+        gradients = [{name: now.gradient[name][c] for name in own} for c in range(len(self.outputs))]
+        moved: list[dict] = [{} for _ in gradients]
         if self.natural:
-            every = zip(self.outputs, *now.outputs, gradients, strict=True)
+            every = zip(self.outputs, now.process, now.data, gradients, strict=True)
             moved = [self._natural(*output, length) for output in every]
         if self.climber is not None:
             self.climb(now.gradient | {"q": [[part[name] for name in self.fields] for part in gradients]})
         climbed = [dict(zip(self.fields, part, strict=True)) for part in self.values["q"]]
         kind = type(self.outputs[0])
-        outputs = tuple(kind(**(one | other)) for one, other in zip(moved, climbed, strict=True))
-        self.parameters = outputs if self.several else outputs[0]
+        self.outputs = tuple(kind(**(one | other)) for one, other in zip(moved, climbed, strict=True))
         if self.hyper:
             values, self.likelihood = self.values, self.values["likelihood"]
             self.bases = Bases.build(values["kernel"], values["beta"], values["gamma"], self.jitter)
@@ -254,28 +252,23 @@ class _Learner(Learner):
     def finish(self, message: str) -> DecoupledFit:
         """The DecoupledFit of the end; DivergenceError if this lies far below the beginning."""
         fit = self._fit(message)
-        check_end(fit.trace().tolist(), fit.log_evidence, len(self.X))
+        check_end(self._bounds(), fit.log_evidence, len(self.X))
         return fit
 
     def _fit(self, message: str) -> DecoupledFit:
-        last: Any = bound(self.bases, self.parameters, self.X, self.y, self.likelihood, hyper=True)
-        processes = last.process if self.several else (last.process,)
-        parts = tuple(DecoupledPosterior(self.bases, process) for process in processes)
-        posterior = Posteriors(parts) if self.several else parts[0]
-        found: tuple = last.value, posterior, self.likelihood, 0.0, None, partial(dict, last.gradient)
-        ending: dict[str, Any] = {"converged": False, "message": message}
-        ending |= {"sweeps": len(self.history), "history": list(self.history)}
-        return DecoupledFit(*found, **ending, bases=self.bases, parameters=self.parameters)
+        parameters = self.outputs if self.several else self.outputs[0]
+        last = bound(self.bases, parameters, self.X, self.y, self.likelihood, hyper=True)
+        posterior: Any = DecoupledPosterior(self.bases, last.process)
+        if self.several:
+            posterior = Posteriors(tuple(DecoupledPosterior(self.bases, process) for process in last.process))
+        return DecoupledFit(
+            last.value, posterior, self.likelihood, 0.0, None, partial(dict, last.gradient), converged=False,
+            message=message, sweeps=len(self.history), history=list(self.history), bases=self.bases, parameters=parameters,
+        )
 
-    @property
-    def several(self) -> bool:
-        """Whether there are several latent functions."""
-        return isinstance(self.parameters, tuple)
-
-    @property
-    def outputs(self) -> tuple:
-        """The parameters of every latent function, a tuple."""
-        return self.parameters if self.several else (self.parameters,)
+    def _bounds(self) -> list:
+        """The bound as estimated before each step."""
+        return [record["log_evidence"] for record in self.history]
 
     def _bound(self, rows: Any, columns: np.ndarray | None) -> Bound:
         """The bound as rows and columns estimate it; DivergenceError if it is not finite."""
@@ -286,10 +279,10 @@ class _Learner(Learner):
             stored = stored and (lambda block, every=stored: every(rows[block]))
         how: dict[str, Any] = {"columns": columns, "stored": stored, "hyper": self.hyper, "roots": not self.natural}
         with np.errstate(over="ignore", invalid="ignore"):
-            now = bound(self.bases, self.parameters, X, y, self.likelihood, weight=len(self.X) / len(X), **how)
+            now = bound(self.bases, self.outputs, X, y, self.likelihood, weight=len(self.X) / len(X), **how)
         if not np.isfinite(now.value):
             message = f"the bound has become {now.value} after {len(self.history)} steps: {TOO_LONG}"
-            raise DivergenceError(message, [record["log_evidence"] for record in self.history])
+            raise DivergenceError(message, self._bounds())
         return now
 
     def _natural(self, output: Any, process: Process, data: DataTerm, gradient: dict, length: float) -> dict:
@@ -315,8 +308,5 @@ def check_end(history: list, value: float, size: int) -> None:
     values = np.array([*history, value])
     far = ~np.isfinite(values) | (values < values[0] - FAR * (abs(values[0]) + size))
     if far[-1]:
-        raise DivergenceError(
-            f"the bound was {values[0]:.4g} at first, far below that after {far.argmax()} steps and {value:.4g} in the "
-            f"end: {TOO_LONG}",
-            history,
-        )
+        raise DivergenceError(f"the bound was {values[0]:.4g} at first, far below that after {far.argmax()} steps and "
+                              f"{value:.4g} in the end: {TOO_LONG}", history)

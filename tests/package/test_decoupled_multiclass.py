@@ -85,7 +85,7 @@ def test_without_gamma_bound_gradient_and_step_are_those_of_gpflow(setting):
         assert close(now.gradient["m_beta"].T, truth["d_qmu"], 1e-6)
         assert close(now.gradient["lengthscales"], truth["d_ls"], 1e-6)
         assert close(now.gradient["beta"], truth["d_Z"], 1e-6)
-    after = tuple(Hybrid.from_process(bases, coupled_step(bases, q, part, 0.1)) for q, part in zip(*now.outputs, strict=True))
+    after = tuple(Hybrid.from_process(bases, coupled_step(bases, q, part, 0.1)) for q, part in zip(now.process, now.data, strict=True))
     assert bound(bases, after, data["X"], y, likelihood).value == pytest.approx(float(truth["natgrad0.1_elbo"]), rel=1e-4)
     mean, variance = Posteriors(tuple(DecoupledPosterior(bases, process) for process in now.process)).predict(data["Xs"])
     assert close(mean, truth["mean_f"], 1e-8)
