@@ -85,8 +85,7 @@ def _log_moment(likelihood: Any, y: Array, mean: Array, variance: Array) -> tupl
 def _add_weighted_gram(total: Array, A: Array, weights: Array) -> None:
     """Add A diag(weights) Aᵀ to `total` (M, M), of which only the lower triangle counts.
 
-    The columns with weights of either sign make a product with its own transpose each, which takes half the time of
-    another.
+    Columns with weights of one sign make a product with its own transpose, which takes half the time of another.
     """
     for sign in (-1.0, 1.0):
         chosen = sign * weights > 0

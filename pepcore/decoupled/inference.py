@@ -132,8 +132,8 @@ def infer(
     X = check_inputs(X, "X")
     targets = likelihood.validate(check_targets(y, len(X)))
     beta = check_inputs(beta, "beta", columns=X.shape[1], copy=True)
-    gamma = _check_gamma(gamma, basis, X.shape[1])
-    _check_settings(basis, natural, gamma_rule)
+    _check_choices(basis, gamma, natural, gamma_rule)
+    gamma = np.zeros((0, X.shape[1])) if gamma is None else check_inputs(gamma, "gamma", columns=X.shape[1], copy=True)
     optimise = check_names(optimise, LEARNABLE)
     step, rate, jitter = check_step(step), check_positive(rate, "rate"), check_jitter(jitter)
     steps, batch = check_count(steps, "steps", least=0), check_count(batch, "batch") if batch is not None else len(X)
@@ -156,20 +156,13 @@ def _steps(size: int, points: int, batch: int, columns: int | None, rng: np.rand
         yield rows, rng.choice(points, columns, replace=False) if columns and columns < points else None
 
 
-def _check_gamma(gamma: ArrayLike | None, basis: str, columns: int) -> Array:
+def _check_choices(basis: str, gamma: Any, natural: bool, gamma_rule: str) -> None:
     if basis not in PARAMETRISATIONS:
         raise ValueError(f"basis = {basis!r} is unknown; choose one of {', '.join(map(repr, PARAMETRISATIONS))}")
-    if gamma is None:
-        if basis == "decoupled":
-            raise ValueError('the basis "decoupled" needs gamma, the points of its mean; beta carries only the '
-                             'covariance')
-        return np.zeros((0, columns))
-    if basis == "coupled":
+    if gamma is None and basis == "decoupled":
+        raise ValueError('the basis "decoupled" needs gamma, the points of its mean; beta carries only the covariance')
+    if gamma is not None and basis == "coupled":
         raise ValueError('the basis "coupled" has no gamma; give gamma=None, or basis="orthogonal"')
-    return check_inputs(gamma, "gamma", columns=columns, copy=True)
-
-
-def _check_settings(basis: str, natural: bool, gamma_rule: str) -> None:
     if natural and basis == "decoupled":
         raise ValueError('the basis "decoupled" has no natural parameters; give natural=False, or basis="orthogonal"')
     if gamma_rule not in GAMMA_RULES:

@@ -50,10 +50,6 @@ class Pairwise:
         np.put_along_axis(total, self.rivals, values[1], axis=0)
         return total
 
-    def counts(self) -> Array:
-        """How many factors touch each class, (C,)."""
-        return self.scatter(np.ones(self.shape)).sum(axis=1)
-
     def tilted(self, mean: Array, variance: Array, noise: Array, alpha: float) -> Tilted:
         """Moments of Φ(·)^alpha for f ~ N(mean, variance), both (2, C − 1, N); noise (C,) > 0.
 
@@ -181,7 +177,7 @@ class RobustMax:
         Raises ValueError for alpha = 0 with epsilon = 0: the factor can be 0, and log 0 has no expectation.
         Source: :eq:`mc-two-values`.
         """
-        check_expected_logarithm(alpha, self.epsilon)
+        check_wrong(self.epsilon, alpha)
         tilted = Joint(y, self.classes, self.epsilon).tilted(mean, variance, self.noise, alpha)
         return tilted.l, tilted.d1, tilted.d2
 
@@ -214,15 +210,11 @@ def check_labels(y: Array, C: int) -> np.ndarray:
     return y.astype(int)
 
 
-def check_wrong(epsilon: ArrayLike) -> float:
-    """Check epsilon, the probability of a wrong label: one number in [0, 1)."""
+def check_wrong(epsilon: ArrayLike, alpha: float = 1.0) -> float:
+    """Check epsilon, the probability of a wrong label: one number in [0, 1), and not 0 at alpha = 0."""
     value = as_real(epsilon, "epsilon")
     if value.ndim or not 0 <= value < 1:
         raise ValueError(f"epsilon = {epsilon!r} must be one number in [0, 1), the probability of a wrong label")
-    return float(value)
-
-
-def check_expected_logarithm(alpha: float, epsilon: float) -> None:
-    """ValueError for alpha = 0 with epsilon = 0."""
-    if alpha == epsilon == 0:
+    if alpha == value == 0:
         raise ValueError("alpha = 0 needs epsilon > 0: a factor that can be 0 has no expected logarithm; give 0.001")
+    return float(value)

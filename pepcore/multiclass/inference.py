@@ -11,15 +11,7 @@ from numpy.typing import ArrayLike
 from pepcore.gaussian import Array
 from pepcore.kernels.base import Kernel, check_kernel
 from pepcore.multiclass import sites_each, sites_tied
-from pepcore.multiclass.factors import (
-    Joint,
-    Pairwise,
-    RobustMax,
-    check_expected_logarithm,
-    check_labels,
-    check_wrong,
-    factors_of,
-)
+from pepcore.multiclass.factors import Joint, Pairwise, RobustMax, check_labels, check_wrong, factors_of
 from pepcore.multiclass.maps import ClassMaps
 from pepcore.multiclass.sites_tied import TiedSites, check_tied_sites
 from pepcore.posterior import Posterior, Posteriors
@@ -48,8 +40,8 @@ class MulticlassFit(Fit):
     ----------
     likelihood : RobustMax, with the noise (C,) and epsilon
     sites : Sites, (2, C − 1, N) for "ep" and (C, N) for "gfitc" and "vi"; TiedSites for "sep"
-    gradient : "kernels" and "Z" as these were given (one dict or array if shared, else a list of C), "noise"
-        (C,). Exact at convergence for all but "sep", see `pepcore.multiclass.sites_tied.gradient_of`.
+    gradient : "kernels" and "Z" as these were given (one dict or array if shared, else a list of C), "noise" (C,)
+        Exact at convergence for all but "sep", see `pepcore.multiclass.sites_tied.gradient_of`.
     """
 
     approximation: str  #: "ep", "sep", "gfitc" or "vi"
@@ -98,8 +90,7 @@ class Method(NamedTuple):
         alpha = check_power(alpha, approximation)
         if approximation not in ("ep", "sep"):
             usual = EPSILON * (approximation == "vi") * (C - 1) / C
-            epsilon = check_wrong(epsilon if epsilon is not None else usual)
-            check_expected_logarithm(alpha, epsilon)
+            epsilon = check_wrong(epsilon if epsilon is not None else usual, alpha)
         elif epsilon is not None:
             raise ValueError(f"epsilon is for 'gfitc' and 'vi'; the factors of {approximation!r} have none")
         return cls(approximation, alpha, epsilon or 0.0, C, check_jitter(jitter))
@@ -136,12 +127,6 @@ class Method(NamedTuple):
             return sites_tied.gradient_of(maps, factors, state)
         gradient_of = sites_each.exact_gradient_of if exact else sites_each.gradient_of
         return gradient_of(maps, factors, self.alpha, state)
-
-    def check_sites(self, sites: Any, like: Any) -> Any:
-        """Check sites to start from, which must be of the kind and shape of `like`, and copy them."""
-        if self.tied:
-            return check_tied_sites(sites, like, self.approximation)
-        return check_sites(sites, like.tau.shape, f"sites for {self.approximation!r}")
 
     def converge(
         self, maps: ClassMaps, factors: Pairwise | Joint, noise: Array, start: Any, masks: list | None = None, *,
@@ -195,10 +180,8 @@ def infer(
 
     Raises
     ------
-    ValueError for wrong shapes, NaN, labels that are not 0 ... C − 1, a power outside [0, 1], a noise that is not
-        positive, an unknown approximation, options that it does not have, or alpha = 0 for factors that can be 0,
-        options of the sweeps that `pepcore.sweeps` refuses, a jitter outside [0, 1e-2], or sites of another kind or
-        shape.
+    ValueError for wrong shapes, NaN, labels that are not 0 ... C − 1, settings out of range, options that the
+        approximation does not have, alpha = 0 for factors that can be 0, or sites of another kind or shape
     ImproperCavityError if the sites given to start from leave no proper cavity
 
     Source: villacampa2017 sections 2.2, 2.3 and 3; :eq:`mc-model`, :eq:`mc-posterior`, :eq:`mc-gradient`.
@@ -210,8 +193,11 @@ def infer(
         raise ValueError(f'groups are for approximation = "sep"; got them with {approximation!r}')
     maps, factors = method.maps(values, X, stream), method.factors(labels)
     masks = group_masks(groups, factors)
-    flat = method.flat(maps, factors, len(masks))
-    start = flat if sites is None else method.check_sites(sites, flat)
+    start = method.flat(maps, factors, len(masks))
+    if sites is not None and method.tied:
+        start = check_tied_sites(sites, start, approximation)
+    elif sites is not None:
+        start = check_sites(sites, factors.shape, f"sites for {approximation!r}")
     options: dict[str, Any] = {"step": step, "tolerance": tolerance, "max_sweeps": max_sweeps, "callback": callback}
     return method.converge(maps, factors, values["noise"], start, masks, **options)
 

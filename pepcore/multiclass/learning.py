@@ -20,14 +20,7 @@ from pepcore.training.coordinates import Coordinates
 from pepcore.training.loop import Adam, Adaptive, Learner, run
 from pepcore.training.search import Search
 from pepcore.training.starts import choose_pseudo_inputs, spread_of
-from pepcore.validation import (
-    check_count,
-    check_inputs,
-    check_names,
-    check_positive,
-    check_step,
-    check_targets,
-)
+from pepcore.validation import check_count, check_inputs, check_names, check_positive, check_step, check_targets
 
 UPDATES, OPTIMISERS = ("outer", "inner", "inner-exact", "joint"), ("lbfgs", "adaptive", "adam")
 LEARNABLE = ("kernels", "Z", "noise")
@@ -56,8 +49,8 @@ def fit(
     update : "outer", "inner", "inner-exact" or "joint"
         Let the sites converge before every gradient; or move them once, and take the gradient as if they had converged,
         or that with the sites held still. "joint" is for "vi" only: posterior and parameters are one optimisation, and
-        the fit has no sites. Where "outer" stops at max_sweeps before convergence, with a RuntimeWarning, what it has then
-        counts as the evidence: give more sweeps. For "lbfgs" it counts as failed, as in `training.fit`.
+        the fit has no sites. Where "outer" stops at max_sweeps, with a RuntimeWarning, what it has then counts as the
+        evidence, but for "lbfgs" as failed, as in `training.fit`.
     optimiser : "lbfgs" (with "outer" only), "adaptive" or "adam"
         The adaptive step has a rate for each parameter, 2 % larger while the gradient keeps its sign, half when not.
     iterations : int, of the optimiser
@@ -171,10 +164,11 @@ class _Outer(_Objective):
 class _Inner(_Objective):
     """One damped sweep, and the gradient from the state before it."""
 
+    state: Any = None
+
     def __init__(self, method: Method, X: Array, y: np.ndarray, sweeps: dict, exact: bool, step: float) -> None:
         super().__init__(method, X, y, sweeps)
         self.exact, self.step = exact, step
-        self.state: Any = None
 
     def __call__(self, values: dict) -> Evaluation:
         maps = self.method.maps(values, self.X)

@@ -24,17 +24,10 @@ from pepcore.results import Model
 from pepcore.sites import Sites, check_sites
 from pepcore.sweeps import halving
 from pepcore.threads import one_blas_thread
-from pepcore.training.batches import InMemory, Streamed, check_units, units_of
+from pepcore.training.batches import InMemory, Streamed, units_of
 from pepcore.training.coordinates import Coordinates
 from pepcore.training.loop import Learner, remedied, run
-from pepcore.validation import (
-    check_count,
-    check_inputs,
-    check_names,
-    check_not_negative,
-    check_step,
-    check_targets,
-)
+from pepcore.validation import check_count, check_inputs, check_names, check_not_negative, check_step, check_targets
 
 TIED = ("sep", "vi")
 RECORD = 10  # for these the evidence is estimated in every tenth step: it costs two more factorisations
@@ -75,15 +68,10 @@ def fit_minibatch(
     callback : callable (record) or None, called after each step with "step" and "log_evidence" (NaN if not estimated)
         `record.result()` makes a MulticlassFit with the posterior of that moment.
 
-    Returns
-    -------
-    Model
-        Its fit has the posterior of the last step and no gradient; `log_evidence` is what the last batch said of all data
-        just before it was learnt from, `sweeps` the number of steps.
-
+    Returns a Model; its fit has the posterior of the last step and no gradient, `log_evidence` is what the last batch
+    said of all data just before it was learnt from, `sweeps` the number of steps.
     Raises ValueError as `multiclass.infer`; for an iterable without size, with an approximation that keeps sites for
-    every datum, without batches, with a batch of more than N rows, or that can be gone through only once if epochs > 1;
-    for sites of another kind or shape.
+    every datum, without batches, with a batch of more than N rows, or that can be gone through only once if epochs > 1.
     Source: villacampa2017 sections 2.3.1 and 2.3.2; at alpha = 0 a natural-gradient step on the bound.
     """
     alpha = check_power(alpha, approximation)
@@ -97,18 +85,13 @@ def fit_minibatch(
     values, _, C = check_model(kernels, Z, noise, classes, batches.labels, batches.columns)
     method = Method.checked(approximation, alpha, epsilon, C, jitter)
     step = step if step is None else check_step(step)
-    spread = units_of(values["Z"], batches) if spread is None else check_units(spread, values["Z"][0].shape[1])
+    advice = "0 moves the sites only, 0.01 suits most problems"
+    rate_at = lambda steps: check_not_negative(rate(steps) if callable(rate) else rate, "rate", advice)
     kind = _Tied if approximation in TIED else _PerDatum
-    learner: Any = kind(method, batches.size, values, optimise, spread, _checked(rate), step)
+    learner: Any = kind(method, batches.size, values, optimise, units_of(values["Z"], batches, spread), rate_at, step)
     if sites is not None:
         learner.resume(sites)
     return run(learner, _steps(learner, batches, epochs), f"{epochs} epochs", callback)
-
-
-def _checked(rate: float | Callable) -> Callable:
-    """The rate as a callable of the number of steps."""
-    advice = "0 moves the sites only, 0.01 suits most problems"
-    return lambda steps: check_not_negative(rate(steps) if callable(rate) else rate, "rate", advice)
 
 
 def _steps(learner: Any, batches: InMemory | Streamed, epochs: int) -> Iterator[tuple]:
@@ -194,9 +177,7 @@ class _Tied(_Learner):
 class _PerDatum(_Learner):
     """Sites of every datum, and their sum, which is made anew in each epoch since the features have moved."""
 
-    def __init__(self, *settings: Any) -> None:
-        super().__init__(*settings)
-        self.sites = None
+    sites: Any = None
 
     def resume(self, sites: Sites) -> None:
         """Go on from sites of every datum."""

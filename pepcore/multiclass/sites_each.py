@@ -107,13 +107,8 @@ def exact_gradient_of(maps: ClassMaps, factors: Pairwise | Joint, alpha: float, 
 
         def derivative(rows: Any, A: Array) -> Array:
             VA = V @ A
-            dA = (
-                np.outer(mean, e[c, rows])
-                + 2 * VA * k[c, rows]
-                + np.outer(mean + Vu, nu[c, rows])
-                + (G @ A) * tau[c, rows]
-            )
-            return np.asfortranarray(dA)
+            dA = np.outer(mean, e[c, rows]) + 2 * VA * k[c, rows] + np.outer(mean + Vu, nu[c, rows])
+            return np.asfortranarray(dA + (G @ A) * tau[c, rows])
 
         return derivative
 

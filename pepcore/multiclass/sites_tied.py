@@ -133,7 +133,8 @@ def evaluate(
         tau, nu = factors.scatter(mask * goal.tau), factors.scatter(mask * goal.nu)
         goals.append(maps.natural_parameters(weight * tau, weight * nu))
         slopes = (mask * part for part in (tilted.d1, tilted.d2 + alpha * tilted.d1**2, tilted.dnoise))
-        groups.append(GroupMoments(cavities, counts, weight * (_per_factor(mask, tilted.l) * tilted.l).sum(), *slopes))
+        per_factor = mask[0] if np.ndim(mask) > tilted.l.ndim else mask  # the sites of a factor lie in the same group
+        groups.append(GroupMoments(cavities, counts, weight * (per_factor * tilted.l).sum(), *slopes))
     precisions, shifts = zip(*goals, strict=True)
     return TiedState(sites, groups, TiedSites(list(precisions), list(shifts)), alpha)
 
@@ -154,12 +155,6 @@ def gradient_of(maps: ClassMaps, factors: Pairwise | Joint, state: TiedState, we
     dh: Any = 0.5 * sum(curvature for _, _, curvature in summed)
     dnoise = weight * sum(factors.scatter(group.dnoise).sum(axis=1) for group in state.groups)
     return maps.pull_back(slopes, dh) | {"noise": dnoise}
-
-
-def _per_factor(mask: Any, l: Array) -> Array:
-    """A mask in the layout of the sites, as one for the factors: the sites of one factor lie in the same group."""
-    mask = np.asarray(mask)
-    return mask[0] if mask.ndim > l.ndim else mask
 
 
 def _log_normaliser(posterior: ClassPosterior) -> float:
