@@ -14,7 +14,7 @@ from pepcore.multiclass.bound import Bound, Evaluation
 from pepcore.multiclass.inference import Method, MulticlassFit, check_model
 from pepcore.multiclass.maps import ClassMaps
 from pepcore.results import Model
-from pepcore.sweeps import halving, infer_from
+from pepcore.sweeps import halving, infer_from, parallel
 from pepcore.threads import one_blas_thread
 from pepcore.training.coordinates import Coordinates
 from pepcore.training.loop import Adam, Adaptive, Learner, run
@@ -178,16 +178,13 @@ class _Inner(_Objective):
     @property
     def sites(self) -> Any:
         """Where the last sweep leads; None before there was one."""
-        return None if self.state is None else self._moved(self.step)
-
-    def _moved(self, step: float) -> Any:
-        return self.state.sites.toward(self.state.target, step)
+        return None if self.state is None else parallel(self.state, self.step)
 
     def _next_state(self, maps: ClassMaps, noise: Array) -> Any:
         """That to which the sites move; less far where this leaves no posterior on the features as they are now."""
         evaluate, after = partial(self.method.evaluate, maps, self.factors, noise), None
         if self.state is not None:
-            after, _ = halving(lambda step: evaluate(self._moved(step)), self.step)
+            after, _ = halving(lambda step: evaluate(parallel(self.state, step)), self.step)
         return evaluate(self._flat(maps)) if after is None else after
 
 
