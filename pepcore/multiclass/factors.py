@@ -214,7 +214,7 @@ def check_wrong(epsilon: ArrayLike, alpha: float = 1.0) -> float:
     """Check epsilon, the probability of a wrong label: one number in [0, 1), and not 0 at alpha = 0."""
     value = as_real(epsilon, "epsilon")
     if value.ndim or not 0 <= value < 1:
-        raise ValueError(f"epsilon = {epsilon} must be one number in [0, 1), the probability of a wrong label")
+        raise ValueError(f"epsilon = {epsilon!r} must be one number in [0, 1), the probability of a wrong label")
     if alpha == value == 0:
         raise ValueError("alpha = 0 needs epsilon > 0: a factor that can be 0 has no expected logarithm; give 0.001")
     return float(value)
