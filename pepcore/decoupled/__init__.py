@@ -5,7 +5,7 @@ the mean alone. A step on a batch of B rows costs O(B M² + B G + G M + M³): ga
 large.
 """
 
-from pepcore.decoupled.inference import infer
-from pepcore.decoupled.learning import DecoupledFit, DecoupledPosterior, DivergenceError
+from pepcore.decoupled.bases import DecoupledPosterior
+from pepcore.decoupled.inference import DecoupledFit, DivergenceError, infer
 
 __all__ = ["DecoupledFit", "DecoupledPosterior", "DivergenceError", "infer"]

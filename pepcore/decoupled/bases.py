@@ -11,13 +11,16 @@ what needs the covariance of gamma itself: `residual_covariance`, `residual_root
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pepcore.features import Basis, row_blocks
 from pepcore.gaussian import Array, inverse_lower, multiply_lower, safe_cholesky, solve_lower
 from pepcore.kernels.base import Kernel
+from pepcore.threads import one_blas_thread
+from pepcore.validation import check_inputs
 
 KEPT = 2048  # points gamma up to which K_γ is kept, 32 MiB; of more, its products are made anew from blocks of rows
 
@@ -134,6 +137,11 @@ class Process:
         A = np.array(A, order="F")
         return multiply_lower(self.root.T, A) if self.upper else multiply_lower(self.root, A, transposed=True)
 
+    def variance(self, A: Array, h: Array) -> Array:
+        """h + aᵀV a (B,)."""
+        white = self.whiten(A)
+        return h + np.einsum("mb,mb->b", white, white)
+
     @cached_property
     def V(self) -> Array:
         """V (M, M)."""
@@ -143,3 +151,62 @@ class Process:
     def log_determinant(self) -> float:
         """log |V|."""
         return 2 * np.log(np.abs(np.diag(self.root))).sum()
+
+
+class DecoupledPosterior(NamedTuple):
+    """q(f) of a decoupled basis."""
+
+    bases: Bases
+    process: Process  #: mean(x) = a(x)ᵀw + k_γ(x)ᵀg and covariance k − aᵀa' + aᵀV a'
+
+    @one_blas_thread
+    def predict(self, Xs: ArrayLike) -> tuple[Array, Array]:
+        """Mean (S,) and variance (S,) of the latent f at Xs (S, D)."""
+        return marginals(self.bases, self.process, self._check(Xs))
+
+    def predict_full(self, Xs: ArrayLike) -> tuple[Array, Array]:
+        """Mean (S,) and covariance (S, S) of the latent f at Xs (S, D)."""
+        Xs = self._check(Xs)
+        A, _, K_gamma = located(self.bases, Xs)
+        mean = self.process.w @ A + self.process.g @ K_gamma
+        return mean, self.bases.kernel(Xs) + A.T @ (self.process.V @ A - A)
+
+    def __repr__(self) -> str:
+        M, G = len(self.bases.beta), len(self.bases.gamma)
+        return f"DecoupledPosterior(M={M}, G={G}, {self.bases.kernel!r})"
+
+    def _check(self, Xs: ArrayLike) -> Array:
+        return check_inputs(Xs, "Xs", columns=self.bases.beta.shape[1])
+
+
+def located(bases: Bases, X: Array, K: Array | None = None) -> tuple[Array, Array, Array]:
+    """Features A (M, B) and h (B,) of rows X (B, D), and K_γx (G, B); K (G + M, B) is the kernel of points and rows."""
+    K, G = bases.kernel(X, bases.points).T if K is None else K, len(bases.gamma)
+    A = solve_lower(bases.L, np.array(K[G:], order="F"))
+    # h >= 0 up to rounding, as in `Basis.features`
+    return A, np.maximum(bases.kernel.diagonal(X) - np.einsum("mb,mb->b", A, A), 0.0), K[:G]
+
+
+class StoredRows:
+    """A (M, N), h (N,) and K_γx (G, N) of all rows, for a kernel and bases that stay as they are: O(N (G + M)) memory."""
+
+    def __init__(self, bases: Bases, X: Array) -> None:
+        self.A, self.h = np.empty((len(bases.beta), len(X)), order="F"), np.empty(len(X))
+        self.K_gamma = np.empty((len(bases.gamma), len(X)), order="F")
+        for rows in row_blocks(len(X), len(bases.points)):
+            self.A[:, rows], self.h[rows], self.K_gamma[:, rows] = located(bases, X[rows])
+
+    def __call__(self, rows: Any) -> tuple[Array, Array, Array]:
+        return self.A[:, rows], self.h[rows], self.K_gamma[:, rows]
+
+
+def marginals(bases: Bases, process: Process, X: Array) -> tuple[Array, Array]:
+    """Mean and variance (N,) of q(f(x)) for rows X (N, D).
+
+    Source: salimbeni2018 eqs (6) and (11), the variance of eq. (10) has a sign wrong; :eq:`og-process`.
+    """
+    mean, variance = np.empty(len(X)), np.empty(len(X))
+    for rows in row_blocks(len(X), len(bases.points)):
+        A, h, K_gamma = located(bases, X[rows])
+        mean[rows], variance[rows] = process.w @ A + process.g @ K_gamma, process.variance(A, h)
+    return mean, variance

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import blas
 
-from pepcore.decoupled.bases import Bases, Process
+from pepcore.decoupled.bases import Bases, Process, located
 from pepcore.features import accumulate, cholesky_pull_back, row_blocks
 from pepcore.gaussian import Array, multiply_lower, solve_lower, symmetric
 
@@ -35,53 +35,6 @@ class Bound(NamedTuple):
     data: Any  # DataTerm
     process: Any
 
-    @property
-    def outputs(self) -> tuple[tuple, tuple]:
-        """process and data as tuples, one entry for each latent function."""
-        return (self.process, self.data) if isinstance(self.process, tuple) else ((self.process,), (self.data,))
-
-
-class StoredRows:
-    """A (M, N), h (N,) and K_γx (G, N) of all rows, for a kernel and bases that stay as they are: O(N (G + M)) memory."""
-
-    def __init__(self, bases: Bases, X: Array) -> None:
-        self.A, self.h = np.empty((len(bases.beta), len(X)), order="F"), np.empty(len(X))
-        self.K_gamma = np.empty((len(bases.gamma), len(X)), order="F")
-        for rows in row_blocks(len(X), len(bases.points)):
-            self.A[:, rows], self.h[rows], self.K_gamma[:, rows] = located(bases, X[rows])
-
-    def __call__(self, rows: Any) -> tuple[Array, Array, Array]:
-        return self.A[:, rows], self.h[rows], self.K_gamma[:, rows]
-
-
-def located(bases: Bases, X: Array) -> tuple[Array, Array, Array]:
-    """Features A (M, B) and h (B,) of rows X (B, D), and K_γx (G, B)."""
-    return _located(bases, X, bases.kernel(X, bases.points).T)
-
-
-def _located(bases: Bases, X: Array, K: Array) -> tuple[Array, Array, Array]:
-    G = len(bases.gamma)
-    A = solve_lower(bases.L, np.array(K[G:], order="F"))
-    # h >= 0 up to rounding, as in `Basis.features`
-    return A, np.maximum(bases.kernel.diagonal(X) - np.einsum("mb,mb->b", A, A), 0.0), K[:G]
-
-
-def marginals(bases: Bases, process: Process, X: Array) -> tuple[Array, Array]:
-    """Mean and variance (N,) of q(f(x)) for rows X (N, D).
-
-    Source: salimbeni2018 eqs (6) and (11), the variance of eq. (10) has a sign wrong; :eq:`og-process`.
-    """
-    mean, variance = np.empty(len(X)), np.empty(len(X))
-    for rows in row_blocks(len(X), len(bases.points)):
-        A, h, K_gamma = located(bases, X[rows])
-        mean[rows], variance[rows] = process.w @ A + process.g @ K_gamma, _variance(process, A, h)
-    return mean, variance
-
-
-def _variance(process: Process, A: Array, h: Array) -> Array:
-    white = process.whiten(A)
-    return h + np.einsum("mb,mb->b", white, white)
-
 
 def data_terms(
     bases: Bases, processes: tuple, X: Array, y: Array, likelihood: Any, *,
@@ -101,12 +54,12 @@ def data_terms(
     for rows in row_blocks(len(X), M + G, BLOCK_ELEMENTS):
         if hyper:
             K, vjp = bases.kernel.value_and_vjp(X[rows], bases.points)
-            A, h, K_gamma = _located(bases, X[rows], K.T)
+            A, h, K_gamma = located(bases, X[rows], K.T)
             VA = [(A.T @ process.V).T for process in processes]  # in Fortran order, as A
             variance = h + np.stack([np.einsum("mb,mb->b", A, part) for part in VA])
         else:
             A, h, K_gamma = stored(rows) if stored else located(bases, X[rows])
-            variance = np.stack([_variance(process, A, h) for process in processes])
+            variance = np.stack([process.variance(A, h) for process in processes])
         mean = w @ A + g @ K_gamma
         l, d1, d2 = _log_moment(likelihood, y[rows], mean, variance)
         d1, d2 = weight * d1, weight * d2
@@ -132,8 +85,7 @@ def _log_moment(likelihood: Any, y: Array, mean: Array, variance: Array) -> tupl
 def _add_weighted_gram(total: Array, A: Array, weights: Array) -> None:
     """Add A diag(weights) Aᵀ to `total` (M, M), of which only the lower triangle counts.
 
-    The columns with weights of either sign make a product with its own transpose each, which takes half the time of
-    another.
+    Columns with weights of one sign make a product with its own transpose, which takes half the time of another.
     """
     for sign in (-1.0, 1.0):
         chosen = sign * weights > 0

@@ -1,21 +1,29 @@
-"""Variational inference with decoupled bases: natural gradients for q, Adam for the rest."""
+"""Variational inference with decoupled bases: natural gradients for the coupled part of q, Adam for what else is learnt."""
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pepcore.decoupled.bases import Bases
-from pepcore.decoupled.learning import DecoupledFit, Learner
-from pepcore.decoupled.natural import ramp
+from pepcore.decoupled.bases import Bases, DecoupledPosterior, Process, StoredRows
+from pepcore.decoupled.bound import Bound, DataTerm, bound
+from pepcore.decoupled.natural import coupled_step, diagonal_direction, exact_direction, ramp
 from pepcore.decoupled.parametrisations import PARAMETRISATIONS
-from pepcore.gaussian import Array
+from pepcore.gaussian import Array, NotPositiveDefiniteError
 from pepcore.kernels.base import Kernel, check_plain
 from pepcore.likelihoods import Gaussian
 from pepcore.likelihoods.scalar import check_likelihood
+from pepcore.posterior import Posteriors
+from pepcore.results import Fit
+from pepcore.sweeps import halving
 from pepcore.threads import one_blas_thread
-from pepcore.training.loop import run
+from pepcore.training.coordinates import Coordinates
+from pepcore.training.loop import Learner, run
+from pepcore.training.minibatch import STREAM_ELEMENTS
+from pepcore.training.starts import spread_of
 from pepcore.validation import (
     as_real,
     check_count,
@@ -30,6 +38,46 @@ from pepcore.validation import (
 
 LEARNABLE = ("kernel", "beta", "gamma", "likelihood")
 GAMMA_RULES = ("adam", "diagonal", "exact")
+SHORTEST = 2.0**-20  # of the natural step asked for; a shorter one would only hide that q has become improper
+# times the size of the first bound, plus a nat a datum; first steps of Adam that are too long fall by thousands and return
+FAR = 1e6
+TOO_LONG = "the steps are too long. Take a shorter `step`, gamma_rule='adam', or a smaller `rate`."
+
+
+class DivergenceError(ArithmeticError):
+    """The bound is no longer a finite number, or has ended far below where it began: the steps were too long.
+
+    Attributes
+    ----------
+    history : (steps,) array, the bound as estimated before each step
+    """
+
+    # without a default for history no process could hand the error to another
+    def __init__(self, message: str, history: Iterable[float] = ()) -> None:
+        super().__init__(message)
+        self.history = np.array(history)
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class DecoupledFit(Fit):
+    """A `Fit` by a number of steps, which is no test of convergence: `converged` is False.
+
+    Attributes
+    ----------
+    log_evidence : float, the variational lower bound on all data, in nats
+    gradient : dict, the fields of `parameters`, the kernel's keys, "beta" (M, D), "gamma" (G, D) and the likelihood's own;
+        each with the others held still
+    posterior : DecoupledPosterior; `Posteriors` of them for several latent functions
+    history : list of dict, one for each step, with "log_evidence", the bound as estimated before it
+    """
+
+    bases: Bases
+    #: in the parametrisation of the basis, see `decoupled.parametrisations`; a tuple of them for several classes
+    parameters: Any
+
+    @property
+    def jitter(self) -> float:
+        return self.bases.basis.jitter
 
 
 @one_blas_thread
@@ -67,14 +115,13 @@ def infer(
     jitter : float, added to the diagonal of K_β, relative to the kernel's variance
     seed : int, for batches and columns
     callback : callable (record) or None, called after each step with the dict that enters the history
-        `record.result()` makes the DecoupledFit of that moment. Raising KeyboardInterrupt in it ends the iteration, as
-        Ctrl-C does.
+        `record.result()` makes the DecoupledFit of that moment. Like Ctrl-C, a KeyboardInterrupt that it raises ends
+        the iteration.
 
     Raises
     ------
     ValueError for wrong shapes, NaN, targets the likelihood does not know, unknown names, settings out of range
-    DivergenceError if the bound is no longer finite, or has ended a million times further down than it began, since
-        steps were too long; its `history` shows where
+    DivergenceError if the bound is no longer finite, or has ended far below where it began; its `history` shows where
     NotPositiveDefiniteError if even a tiny natural step leaves no proper q, which a log-concave likelihood cannot do
         unless steps that were too long have led far away before
 
@@ -85,15 +132,17 @@ def infer(
     X = check_inputs(X, "X")
     targets = likelihood.validate(check_targets(y, len(X)))
     beta = check_inputs(beta, "beta", columns=X.shape[1], copy=True)
-    gamma = _check_gamma(gamma, basis, X.shape[1])
-    _check_settings(basis, natural, gamma_rule)
+    _check_choices(basis, gamma, natural, gamma_rule)
+    gamma = np.zeros((0, X.shape[1])) if gamma is None else check_inputs(gamma, "gamma", columns=X.shape[1], copy=True)
     optimise = check_names(optimise, LEARNABLE)
     step, rate, jitter = check_step(step), check_positive(rate, "rate"), check_jitter(jitter)
     steps, batch = check_count(steps, "steps", least=0), check_count(batch, "batch") if batch is not None else len(X)
     columns = check_count(columns, "columns") if columns is not None else None
     kind, bases = PARAMETRISATIONS[basis], Bases.build(kernel, beta, gamma, jitter)
-    parameters = _start(kind, bases, getattr(likelihood, "classes", None), start)
-    learner = Learner(bases, parameters, X, targets, likelihood, natural, gamma_rule, optimise, rate, jitter)
+    classes = getattr(likelihood, "classes", None)
+    outputs = _start(kind, bases, classes, start)
+    several = classes is not None
+    learner = _Learner(bases, outputs, several, X, targets, likelihood, natural, gamma_rule, optimise, rate, jitter)
     every = _steps(len(X), len(gamma), batch, columns, np.random.default_rng(seed))
     lengths = (step if isinstance(likelihood, Gaussian) else min(step, ramp(number, step)) for number in range(steps))
     # a step that is too long is reported, not taken back
@@ -107,20 +156,13 @@ def _steps(size: int, points: int, batch: int, columns: int | None, rng: np.rand
         yield rows, rng.choice(points, columns, replace=False) if columns and columns < points else None
 
 
-def _check_gamma(gamma: ArrayLike | None, basis: str, columns: int) -> Array:
+def _check_choices(basis: str, gamma: Any, natural: bool, gamma_rule: str) -> None:
     if basis not in PARAMETRISATIONS:
         raise ValueError(f"basis = {basis!r} is unknown; choose one of {', '.join(map(repr, PARAMETRISATIONS))}")
-    if gamma is None:
-        if basis == "decoupled":
-            raise ValueError('the basis "decoupled" needs gamma, the points of its mean; beta carries only the '
-                             'covariance')
-        return np.zeros((0, columns))
-    if basis == "coupled":
+    if gamma is None and basis == "decoupled":
+        raise ValueError('the basis "decoupled" needs gamma, the points of its mean; beta carries only the covariance')
+    if gamma is not None and basis == "coupled":
         raise ValueError('the basis "coupled" has no gamma; give gamma=None, or basis="orthogonal"')
-    return check_inputs(gamma, "gamma", columns=columns, copy=True)
-
-
-def _check_settings(basis: str, natural: bool, gamma_rule: str) -> None:
     if natural and basis == "decoupled":
         raise ValueError('the basis "decoupled" has no natural parameters; give natural=False, or basis="orthogonal"')
     if gamma_rule not in GAMMA_RULES:
@@ -130,13 +172,13 @@ def _check_settings(basis: str, natural: bool, gamma_rule: str) -> None:
                          f'"orthogonal-weights"; for natural={natural} and basis="{basis}" give gamma_rule="adam"')
 
 
-def _start(kind: Any, bases: Bases, classes: int | None, start: Any) -> Any:
-    """The parameters to start from, a tuple of them for a likelihood of several latent functions."""
-    if classes is None:
-        return kind.prior(bases) if start is None else _check_start(start, kind, bases)
+def _start(kind: Any, bases: Bases, classes: int | None, start: Any) -> tuple:
+    """The parameters of every latent function to start from; one function if `classes` is None."""
     if start is None:
-        return tuple(kind.prior(bases) for _ in range(classes))
-    if not isinstance(start, tuple) or len(start) != classes:
+        return tuple(kind.prior(bases) for _ in range(classes or 1))
+    if classes is None:
+        start = (start,)
+    elif not isinstance(start, tuple) or len(start) != classes:
         raise ValueError(f"start must be a tuple of {classes} parameters, one for each class; fit.parameters is one")
     return tuple(_check_start(part, kind, bases) for part in start)
 
@@ -155,3 +197,109 @@ def _check_start(start: Any, kind: Any, bases: Bases) -> Any:
                              "np.linalg.cholesky makes it")
         checked[name] = value.copy()
     return kind(**checked)
+
+
+class _Learner(Learner):
+    """q, hyper-parameters and points while they are learnt; `outputs` are the parameters of every latent function."""
+
+    def __init__(
+        self, bases: Bases, outputs: tuple, several: bool, X: Array, y: Array, likelihood: Any, natural: bool,
+        gamma_rule: str, optimise: Iterable[str], rate: float, jitter: float,
+    ) -> None:
+        self.bases, self.outputs, self.several = bases, outputs, several
+        self.X, self.y, self.likelihood = X, y, likelihood
+        self.natural, self.gamma_rule, self.jitter, self.hyper = natural, gamma_rule, jitter, bool(optimise)
+        small = len(X) * len(bases.points) <= STREAM_ELEMENTS
+        self.stored = StoredRows(bases, X) if small and not self.hyper else None
+        by_adam = ["a_gamma"] if gamma_rule == "adam" and len(bases.gamma) else []
+        self.fields = fields = by_adam if natural else list(vars(outputs[0]))
+        q = tuple(tuple(vars(output)[name] for name in fields) for output in outputs)
+        values = {"q": q, "kernel": bases.kernel, "likelihood": likelihood, "gamma": bases.gamma, "beta": bases.beta}
+        learnt = [name for name in optimise if name != "likelihood" or likelihood.parameters]
+        super().__init__(values, Coordinates((*learnt, "q") if fields else tuple(learnt), spread_of(X)), rate)
+
+    def step(self, item: tuple) -> dict:
+        """Take one step; its record says the bound before it, as estimated."""
+        length, (rows, columns) = item
+        now = self._bound(rows, columns)
+        own = [name for name in vars(self.outputs[0]) if name in now.gradient]
+        gradients = [{name: now.gradient[name][c] for name in own} for c in range(len(self.outputs))]
+        moved: list[dict] = [{} for _ in gradients]
+        if self.natural:
+            every = zip(self.outputs, now.process, now.data, gradients, strict=True)
+            moved = [self._natural(*output, length) for output in every]
+        if self.climber is not None:
+            self.climb(now.gradient | {"q": [[part[name] for name in self.fields] for part in gradients]})
+        climbed = [dict(zip(self.fields, part, strict=True)) for part in self.values["q"]]
+        kind = type(self.outputs[0])
+        self.outputs = tuple(kind(**(one | other)) for one, other in zip(moved, climbed, strict=True))
+        if self.hyper:
+            values, self.likelihood = self.values, self.values["likelihood"]
+            self.bases = Bases.build(values["kernel"], values["beta"], values["gamma"], self.jitter)
+        return {"log_evidence": now.value}
+
+    def result(self) -> DecoupledFit:
+        """The DecoupledFit of this moment."""
+        return self._fit(f"after {len(self.history)} steps")
+
+    def finish(self, message: str) -> DecoupledFit:
+        """The DecoupledFit of the end; DivergenceError if this lies far below the beginning."""
+        fit = self._fit(message)
+        check_end(self._bounds(), fit.log_evidence, len(self.X))
+        return fit
+
+    def _fit(self, message: str) -> DecoupledFit:
+        parameters = self.outputs if self.several else self.outputs[0]
+        last = bound(self.bases, parameters, self.X, self.y, self.likelihood, hyper=True)
+        posterior: Any = DecoupledPosterior(self.bases, last.process)
+        if self.several:
+            posterior = Posteriors(tuple(DecoupledPosterior(self.bases, process) for process in last.process))
+        return DecoupledFit(
+            last.value, posterior, self.likelihood, 0.0, None, partial(dict, last.gradient), converged=False,
+            message=message, sweeps=len(self.history), history=list(self.history), bases=self.bases, parameters=parameters,
+        )
+
+    def _bounds(self) -> list:
+        """The bound as estimated before each step."""
+        return [record["log_evidence"] for record in self.history]
+
+    def _bound(self, rows: Any, columns: np.ndarray | None) -> Bound:
+        """The bound as rows and columns estimate it; DivergenceError if it is not finite."""
+        X, y = self.X, self.y
+        stored: Any = self.stored
+        if rows is not None:
+            X, y = X[rows], y[rows]
+            stored = stored and (lambda block, every=stored: every(rows[block]))
+        how: dict[str, Any] = {"columns": columns, "stored": stored, "hyper": self.hyper, "roots": not self.natural}
+        with np.errstate(over="ignore", invalid="ignore"):
+            now = bound(self.bases, self.outputs, X, y, self.likelihood, weight=len(self.X) / len(X), **how)
+        if not np.isfinite(now.value):
+            message = f"the bound has become {now.value} after {len(self.history)} steps: {TOO_LONG}"
+            raise DivergenceError(message, self._bounds())
+        return now
+
+    def _natural(self, output: Any, process: Process, data: DataTerm, gradient: dict, length: float) -> dict:
+        """The fields of the parameters after a natural step, the coupled part given a_γ, halved until q is proper."""
+        shortest = SHORTEST * length
+        after, _ = halving(partial(coupled_step, self.bases, process, data), length, shortest)
+        if after is None:
+            raise NotPositiveDefiniteError(f"even a natural step of length {shortest:.2g} leaves no proper q; take a "
+                                           "likelihood that is log-concave, or a smaller rate.")
+        moved = dict(vars(type(output).from_process(self.bases, after)))
+        if self.gamma_rule != "adam" and len(self.bases.gamma):
+            direction = {"diagonal": diagonal_direction, "exact": exact_direction}[self.gamma_rule]
+            moved["a_gamma"] = moved["a_gamma"] + length * direction(self.bases, gradient["a_gamma"])
+        return moved
+
+
+def check_end(history: list, value: float, size: int) -> None:
+    """Raise DivergenceError if the bound of all `size` data is not finite in the end, or lies `FAR` below the first.
+
+    Only in the end: on the way the bound may fall as far and return, since a step of Adam does not grow with the
+    gradient. `history` lists the bound as estimated before each step, `value` is the bound after the last one.
+    """
+    values = np.array([*history, value])
+    far = ~np.isfinite(values) | (values < values[0] - FAR * (abs(values[0]) + size))
+    if far[-1]:
+        raise DivergenceError(f"the bound was {values[0]:.4g} at first, far below that after {far.argmax()} steps and "
+                              f"{value:.4g} in the end: {TOO_LONG}", history)

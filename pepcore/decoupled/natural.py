@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import lapack
 
-from pepcore.decoupled.bases import Bases, Process
-from pepcore.decoupled.bound import DataTerm, located
+from pepcore.decoupled.bases import Bases, Process, located
+from pepcore.decoupled.bound import DataTerm
 from pepcore.decoupled.parametrisations import Orthogonal
 from pepcore.features import row_blocks
 from pepcore.gaussian import (
@@ -87,10 +87,8 @@ def root_of_inverse(P: Array, name: str = "precision") -> Array:
 
 
 def _no_q(name: str, size: int) -> str:
-    return (
-        f"{name} ({size} x {size}) is not positive definite, so it belongs to no q; take a smaller step, or a "
-        "likelihood that is log-concave."
-    )
+    return (f"{name} ({size} x {size}) is not positive definite, so it belongs to no q; take a smaller step, or a "
+            "likelihood that is log-concave.")
 
 
 def _strict_cholesky(P: Array, message: str) -> Array:

@@ -31,11 +31,13 @@ class PulledBack(NamedTuple):
 
 
 class _CovarianceOfBeta:
-    """Shared by the parametrisations that hold the covariance of f at beta.
+    """What the parametrisations share that hold the covariance of f at beta.
 
-    Each gives its second field for a process (`_second`), w from its fields (`_w`), and the derivatives back through
-    that (`_mean_pull_back`): in the fields, the two vectors whose outer product is −Lᵀ dF/dL, and u of dF/dA_γ = u gᵀ.
+    Their second field is the mean that beta carries, here as function values `m_beta`: q's mean of f at beta, in a basis
+    that is not `orthogonal` less what gamma adds there.
     """
+
+    orthogonal = True
 
     @classmethod
     def prior(cls: Any, bases: Bases) -> Any:
@@ -45,25 +47,49 @@ class _CovarianceOfBeta:
     @classmethod
     def from_process(cls: Any, bases: Bases, process: Process) -> Any:
         """The parameters of a process whose `root` is lower triangular."""
-        return cls(process.g, cls._second(bases, process), multiply_lower(bases.L, np.array(process.root, order="F")))
+        mean = process.w + bases.project(process.g) if cls.orthogonal else process.w
+        return cls(process.g, cls._second(bases, mean), multiply_lower(bases.L, np.array(process.root, order="F")))
 
     def process(self: Any, bases: Bases) -> Process:
         """The `Process` that these parameters describe."""
-        root = multiply_lower(bases.L_inverse, np.array(self.S_root, order="F"))
-        return Process(self._w(bases), self.a_gamma, root)
+        mean, root = self._mean(bases), multiply_lower(bases.L_inverse, np.array(self.S_root, order="F"))
+        return Process(mean - bases.project(self.a_gamma) if self.orthogonal else mean, self.a_gamma, root)
 
     def pull_back(
         self: Any, bases: Bases, process: Process, dw: Array, dg: Array, dV: Array | None, VdV: Array | None = None
     ) -> PulledBack:
-        """From derivatives in (w, g, V) to those in the fields; chain rule through `_w`, and root = L⁻¹S_root.
+        """From derivatives in (w, g, V) to those in the fields, by the chain rule through w and root = L⁻¹S_root.
 
-        Without dV that in S_root is left out; VdV = V dV is for `PulledBack.S`.
+        Without dV that in S_root is left out; VdV = V dV is for `PulledBack.S`. With dF/droot = 2 dV root + root⁻ᵀ,
+        dF/dS_root = L⁻ᵀ dF/droot and the root's share of −Lᵀ dF/dL is dF/droot rootᵀ = 2 dV V + I; of both only the
+        lower triangles count.
         """
-        dS_root, S = _root_pull_back(bases, process, dV, VdV)
-        mean, through_L, u = self._mean_pull_back(bases, dw, dg)
-        if S is not None:
+        second, through_L = self._mean_pull_back(bases, dw)
+        parameters = {"a_gamma": dg - bases.project_transposed(dw) if self.orthogonal else dg} | second
+        if dV is not None:
+            transposed = multiply_lower(process.root, np.array(2 * dV, order="F"), transposed=True)
+            transposed[np.diag_indices_from(transposed)] += 1 / np.diag(process.root)
+            product = multiply_lower(bases.L_inverse, np.array(transposed.T, order="F"), transposed=True)
+            parameters["S_root"] = np.tril(product)
+        S = None
+        if VdV is not None:
+            S = 2 * VdV.T
+            S[np.diag_indices_from(S)] += 1
             S += np.outer(*through_L)
-        return PulledBack(mean | dS_root, S, u)
+        return PulledBack(parameters, S, -dw if self.orthogonal else np.zeros_like(dw))
+
+    @staticmethod
+    def _second(bases: Bases, mean: Array) -> Array:
+        """The second field, for a(x)ᵀmean as the mean that beta carries."""
+        return bases.L @ mean
+
+    def _mean(self: Any, bases: Bases) -> Array:
+        """The inverse of `_second`."""
+        return solve_lower(bases.L, self.m_beta)
+
+    def _mean_pull_back(self: Any, bases: Bases, dw: Array) -> tuple[dict, tuple]:
+        """From derivatives in w to the one in the second field, and two vectors whose outer product is −Lᵀ dF/dL."""
+        return {"m_beta": solve_lower(bases.L, dw, transposed=True)}, (dw, solve_lower(bases.L, self.m_beta))
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,20 +99,11 @@ class Hybrid(_CovarianceOfBeta):
     Source: salimbeni2018 eqs (7) and (11); :eq:`og-bases`.
     """
 
+    orthogonal = False
+
     a_gamma: Array  #: (G,)
     m_beta: Array  #: (M,), q's mean of f at beta, less what gamma adds there
     S_root: Array  #: (M, M) lower triangular, S = S_root S_rootᵀ is the covariance of f at beta
-
-    @staticmethod
-    def _second(bases: Bases, process: Process) -> Array:
-        return bases.L @ process.w
-
-    def _w(self, bases: Bases) -> Array:
-        return solve_lower(bases.L, self.m_beta)
-
-    def _mean_pull_back(self, bases: Bases, dw: Array, dg: Array) -> tuple[dict, tuple, Array]:
-        mean = {"a_gamma": dg, "m_beta": solve_lower(bases.L, dw, transposed=True)}
-        return mean, (dw, solve_lower(bases.L, self.m_beta)), np.zeros_like(dw)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,18 +115,7 @@ class Orthogonal(_CovarianceOfBeta):
 
     a_gamma: Array  #: (G,)
     m_beta: Array  #: (M,), q's mean of f at beta
-    S_root: Array  #: (M, M) lower triangular, S = S_root S_rootᵀ is the covariance of f at beta
-
-    @staticmethod
-    def _second(bases: Bases, process: Process) -> Array:
-        return bases.L @ (process.w + bases.project(process.g))
-
-    def _w(self, bases: Bases) -> Array:
-        return solve_lower(bases.L, self.m_beta) - bases.project(self.a_gamma)
-
-    def _mean_pull_back(self, bases: Bases, dw: Array, dg: Array) -> tuple[dict, tuple, Array]:
-        mean = {"a_gamma": dg - bases.project_transposed(dw), "m_beta": solve_lower(bases.L, dw, transposed=True)}
-        return mean, (dw, solve_lower(bases.L, self.m_beta)), -dw
+    S_root: Array  #: (M, M), as in `Hybrid`
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,18 +127,17 @@ class OrthogonalWeights(_CovarianceOfBeta):
 
     a_gamma: Array  #: (G,)
     a_beta: Array  #: (M,), K_β⁻¹ times q's mean of f at beta
-    S_root: Array  #: (M, M) lower triangular, S = S_root S_rootᵀ is the covariance of f at beta
+    S_root: Array  #: (M, M), as in `Hybrid`
 
     @staticmethod
-    def _second(bases: Bases, process: Process) -> Array:
-        return solve_lower(bases.L, process.w + bases.project(process.g), transposed=True)
+    def _second(bases: Bases, mean: Array) -> Array:
+        return solve_lower(bases.L, mean, transposed=True)
 
-    def _w(self, bases: Bases) -> Array:
-        return bases.L.T @ self.a_beta - bases.project(self.a_gamma)
+    def _mean(self, bases: Bases) -> Array:
+        return bases.L.T @ self.a_beta
 
-    def _mean_pull_back(self, bases: Bases, dw: Array, dg: Array) -> tuple[dict, tuple, Array]:
-        mean = {"a_gamma": dg - bases.project_transposed(dw), "a_beta": bases.L @ dw}
-        return mean, (-(bases.L.T @ self.a_beta), dw), -dw
+    def _mean_pull_back(self, bases: Bases, dw: Array) -> tuple[dict, tuple]:
+        return {"a_beta": bases.L @ dw}, (-(bases.L.T @ self.a_beta), dw)
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,23 +174,6 @@ class Decoupled:
         dQ = -2 * process.V @ (dV @ VQ) - VQ
         parameters = {"a_gamma": dg, "B_root": np.tril(bases.L @ dQ)}
         return PulledBack(parameters, -Q @ dQ.T, np.zeros_like(dw))
-
-
-def _root_pull_back(bases: Bases, process: Process, dV: Array | None, VdV: Array | None) -> tuple[dict, Array | None]:
-    """dF/dS_root, in a dict, and −Lᵀ dF/dL, for root = L⁻¹S_root with dF/droot = 2 dV root + root⁻ᵀ.
-
-    Of dF/dS_root = L⁻ᵀ dF/droot and of −Lᵀ dF/dL = dF/droot rootᵀ = 2 dV V + I only the lower triangles count.
-    """
-    dS_root, S = {}, None
-    if dV is not None:
-        transposed = multiply_lower(process.root, np.array(2 * dV, order="F"), transposed=True)
-        transposed[np.diag_indices_from(transposed)] += 1 / np.diag(process.root)
-        product = multiply_lower(bases.L_inverse, np.array(transposed.T, order="F"), transposed=True)
-        dS_root = {"S_root": np.tril(product)}
-    if VdV is not None:
-        S = 2 * VdV.T
-        S[np.diag_indices_from(S)] += 1
-    return dS_root, S
 
 
 PARAMETRISATIONS = {

@@ -12,9 +12,9 @@ update of `pepcore.sites`; they differ in the factors and in what is stored.
 | "vi" | as "gfitc" with alpha = 0 and epsilon = 0.001 (C − 1)/C | 2 C N numbers |
 """
 
+from pepcore.multiclass.factors import RobustMax
 from pepcore.multiclass.inference import MulticlassFit, infer
 from pepcore.multiclass.learning import fit
-from pepcore.multiclass.likelihood import RobustMax
 from pepcore.multiclass.minibatch import fit_minibatch
 
 __all__ = ["MulticlassFit", "RobustMax", "fit", "fit_minibatch", "infer"]

@@ -10,11 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pepcore.gaussian import Array, safe_cholesky
-from pepcore.multiclass.factors import Joint
-from pepcore.multiclass.inference import MulticlassFit
-from pepcore.multiclass.likelihood import RobustMax
-from pepcore.multiclass.maps import ClassMaps
-from pepcore.posterior import Posterior, Posteriors
+from pepcore.multiclass.inference import Method, MulticlassFit
 
 
 class Evaluation(NamedTuple):
@@ -28,17 +24,17 @@ class Bound:
     """Σ E_q[log p] − Σ_c KL(q_c ‖ N(0, I)) and its gradient; source: villacampa2017 eq. (15); :eq:`mc-robust-bound`."""
 
     def __init__(self, X: Array, y: Array, C: int, epsilon: float, jitter: float) -> None:
-        self.X, self.C, self.epsilon, self.jitter = X, C, epsilon, jitter
-        self.factors = Joint(y, C, epsilon)
+        self.X, self.method = X, Method("vi", 0.0, epsilon, C, jitter)
+        self.factors = self.method.factors(y)
 
     def start(self, values: dict) -> dict:
         """`values` with q at the prior."""
-        sizes = [len(values["Z"][c % len(values["Z"])]) for c in range(self.C)]
+        sizes = [len(values["Z"][c % len(values["Z"])]) for c in range(self.method.C)]
         return values | {"q": tuple((np.zeros(M), np.eye(M)) for M in sizes)}
 
     def __call__(self, values: dict) -> Evaluation:
         """The bound in nats, and a dict with its gradient in "kernels", "Z", "noise" and "q"."""
-        maps = ClassMaps.build(values["kernels"], values["Z"], self.C, self.X, self.jitter)
+        maps = self.method.maps(values, self.X)
         white = [R.T @ maps.of(c).A for c, (_, R) in enumerate(values["q"])]
         mean = np.stack([m @ maps.of(c).A for c, (m, _) in enumerate(values["q"])])
         variance = np.stack([maps.of(c).h + (W**2).sum(axis=0) for c, W in enumerate(white)])
@@ -50,23 +46,21 @@ class Bound:
             A = maps.of(c).A
             dq.append((A @ found.d1[c] - m, np.tril((A * found.d2[c]) @ white[c].T - R) + np.diag(1 / diagonal)))
 
-        def derivatives(c: int, rows: Any, A: Array, h: Array) -> tuple[Array, Array]:
+        def slope(c: int, rows: Any, A: Array) -> Array:
             m, R = values["q"][c]
-            dA = np.outer(m, found.d1[c, rows]) + R @ white[c][:, rows] * found.d2[c, rows]
-            return np.asfortranarray(dA), 0.5 * found.d2[c, rows]
+            return np.asfortranarray(np.outer(m, found.d1[c, rows]) + R @ white[c][:, rows] * found.d2[c, rows])
 
-        return Evaluation(float(bound), maps.pull_back(derivatives) | {"noise": found.dnoise.sum(axis=1), "q": dq})
+        gradient = maps.pull_back([partial(slope, c) for c in range(maps.C)], 0.5 * found.d2)
+        return Evaluation(float(bound), gradient | {"noise": found.dnoise.sum(axis=1), "q": dq})
 
     def finish(self, values: dict) -> MulticlassFit:
         """MulticlassFit of the posterior as it stands; without sites, and not polished further."""
         bound, gradient = self(values)
-        maps = ClassMaps.build(values["kernels"], values["Z"], self.C, self.X, self.jitter)
         posteriors = []
-        for c, (m, R) in enumerate(values["q"]):
+        for m, R in values["q"]:
             half = np.linalg.inv(R)
-            posteriors.append(Posterior(maps.of(c).basis, m, safe_cholesky(half.T @ half, name="precision of q")[0]))
-        gradient = {key: value for key, value in gradient.items() if key != "q"}
-        likelihood = RobustMax(self.C, self.epsilon, values["noise"])
-        found: tuple = bound, Posteriors(tuple(posteriors)), likelihood, 0.0, None, partial(dict, gradient)
+            posteriors.append((m, safe_cholesky(half.T @ half, name="precision of q")[0]))
+        del gradient["q"]
+        found: tuple = posteriors, bound, values["noise"], None, partial(dict, gradient)
         ending: dict[str, Any] = {"converged": False, "message": "posterior and parameters learnt together", "sweeps": 0}
-        return MulticlassFit(*found, **ending, approximation="vi")
+        return self.method.result(self.method.maps(values, self.X), *found, **ending)

@@ -1,17 +1,20 @@
-"""The factors of multi-class classification: what each datum says about the C latent functions.
+"""What each datum says about the C latent functions: the likelihood `RobustMax`, and the factors that stand for it.
 
 `Pairwise` has for every datum one factor for each rival k of its class y, Φ((f_y − f_k)/√(noise_y + noise_k)); each
 makes a site in class y and one in class k. `Joint` has one factor for each datum, that f_y is the largest of all, and
 makes one site in every class. `gather` lays out (C, N) marginals as the sites lie, `scatter` adds up what sites say.
 """
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pepcore.gaussian import Array, log1p_ratio
 from pepcore.likelihoods import Probit
-from pepcore.multiclass.quadrature import log_largest, rivals_of
+from pepcore.multiclass.quadrature import log_largest, probabilities, rivals_of
+from pepcore.validation import as_real, check_all_not_negative, check_count, check_finite
 
 
 class Tilted(NamedTuple):
@@ -46,10 +49,6 @@ class Pairwise:
         np.put_along_axis(total, self.y[None], values[0].sum(axis=0)[None], axis=0)
         np.put_along_axis(total, self.rivals, values[1], axis=0)
         return total
-
-    def counts(self) -> Array:
-        """How many factors touch each class, (C,)."""
-        return self.scatter(np.ones(self.shape)).sum(axis=1)
 
     def tilted(self, mean: Array, variance: Array, noise: Array, alpha: float) -> Tilted:
         """Moments of Φ(·)^alpha for f ~ N(mean, variance), both (2, C − 1, N); noise (C,) > 0.
@@ -112,3 +111,110 @@ class Joint:
 def factors_of(approximation: str, y: Array, C: int, epsilon: float) -> Pairwise | Joint:
     """The factors of an approximation, for labels y (N,)."""
     return Joint(y, C, epsilon) if approximation in ("gfitc", "vi") else Pairwise(y, C)
+
+
+@dataclass(frozen=True, eq=False)
+class RobustMax:
+    """P(y|f) = 1 − ε if f_y + noise is the largest of C noisy latent functions, and ε/(C − 1) if it is not.
+
+    Parameters
+    ----------
+    classes : int, C >= 2; labels are 0 ... C − 1
+    epsilon : float, in [0, 1), the probability of a wrong label; 0 with noise is the probit likelihood of many classes
+    noise : float or (C,), variance of the noise on each latent function, >= 0
+
+    Source: villacampa2017 eqs (1), (3) and (13), whose ε is ours times C/(C − 1); salimbeni2018 section 4.
+    """
+
+    classes: int
+    epsilon: float = 1e-3
+    noise: Any = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "classes", check_count(self.classes, "classes"))
+        object.__setattr__(self, "epsilon", check_wrong(self.epsilon))
+        if self.classes < 2:
+            raise ValueError(f"classes = {self.classes} must be at least 2")
+        noise = check_all_not_negative(self.noise, "noise")
+        if noise.shape not in ((), (self.classes,)):
+            raise ValueError(f"noise has shape {noise.shape}, expected one number or shape ({self.classes},)")
+        object.__setattr__(self, "noise", np.broadcast_to(noise, (self.classes,)).copy())
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, RobustMax):
+            return NotImplemented
+        same = (self.classes, self.epsilon) == (other.classes, other.epsilon)
+        return same and np.array_equal(self.noise, other.noise)
+
+    def __hash__(self) -> int:
+        return hash((self.classes, self.epsilon, self.noise.tobytes()))
+
+    def __repr__(self) -> str:
+        low, high = self.noise.min(), self.noise.max()
+        noise = f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
+        return f"RobustMax(classes={self.classes}, epsilon={self.epsilon:.4g}, noise={noise})"
+
+    @property
+    def parameters(self) -> dict:
+        """dict: empty; `multiclass.fit` learns the noise."""
+        return {}
+
+    def with_parameters(self, parameters: dict) -> Self:
+        """The same likelihood; `parameters` must be empty."""
+        if parameters:
+            raise ValueError(f"unknown likelihood parameters {sorted(parameters)}; RobustMax has none to learn.")
+        return self
+
+    def log_moment(self, y: np.ndarray, mean: Array, variance: Array, alpha: float) -> tuple[Array, Array, Array]:
+        """l_α (N,) and its first two derivatives in the means, d1 and d2 (C, N).
+
+        Parameters
+        ----------
+        y : (N,) int
+        mean, variance : (C, N) of the latent functions, which are independent; variance > 0
+        alpha : float, in [0, 1]
+
+        Raises ValueError for alpha = 0 with epsilon = 0: the factor can be 0, and log 0 has no expectation.
+        Source: :eq:`mc-two-values`.
+        """
+        check_wrong(self.epsilon, alpha)
+        tilted = Joint(y, self.classes, self.epsilon).tilted(mean, variance, self.noise, alpha)
+        return tilted.l, tilted.d1, tilted.d2
+
+    def predict(self, mean: Array, variance: Array) -> Array:
+        """P(y = c) (S, C) where the latent functions are N(mean, variance), both (S, C).
+
+        The sum over classes is 1 up to the error of the quadrature, below 1e-8.
+
+        Source: villacampa2017 eqs (11) and (68).
+        """
+        largest = probabilities(mean, variance + self.noise)
+        return (1 - self.epsilon) * largest + self.epsilon / (self.classes - 1) * (1 - largest)
+
+    def log_predictive(self, y: np.ndarray, mean: Array, variance: Array) -> Array:
+        """log P(y) (S,) of labels y (S,), latent functions N(mean, variance), both (S, C)."""
+        return self.log_moment(y, mean.T, variance.T, 1.0)[0]
+
+    def validate(self, y: ArrayLike) -> np.ndarray:
+        """y as int in 0 ... C − 1, or ValueError."""
+        return check_labels(check_finite(as_real(y, "y"), "y"), self.classes)
+
+
+def check_labels(y: Array, C: int) -> np.ndarray:
+    """Labels y (N,) as int, or ValueError if they are not whole numbers in 0 ... C − 1."""
+    wrong = (y < 0) | (y >= C) | (y != np.floor(y))
+    if wrong.any():
+        hint = "labels that count from 1 become right with y - 1" if y.min() >= 1 else "number the classes from 0"
+        raise ValueError(f"y holds {y[wrong][0]:g}, expected whole numbers 0 ... {C - 1}, the labels of {C} classes; "
+                         f"{hint}")
+    return y.astype(int)
+
+
+def check_wrong(epsilon: ArrayLike, alpha: float = 1.0) -> float:
+    """Check epsilon, the probability of a wrong label: one number in [0, 1), and not 0 at alpha = 0."""
+    value = as_real(epsilon, "epsilon")
+    if value.ndim or not 0 <= value < 1:
+        raise ValueError(f"epsilon = {epsilon!r} must be one number in [0, 1), the probability of a wrong label")
+    if alpha == value == 0:
+        raise ValueError("alpha = 0 needs epsilon > 0: a factor that can be 0 has no expected logarithm; give 0.001")
+    return float(value)

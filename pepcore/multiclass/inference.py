@@ -2,26 +2,34 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from pepcore.gaussian import Array
-from pepcore.kernels.base import Kernel
+from pepcore.kernels.base import Kernel, check_kernel
 from pepcore.multiclass import sites_each, sites_tied
-from pepcore.multiclass.checks import check_epsilon, check_labels, check_model, check_power, check_tied_sites
-from pepcore.multiclass.factors import Joint, Pairwise, factors_of
-from pepcore.multiclass.likelihood import RobustMax
+from pepcore.multiclass.factors import Joint, Pairwise, RobustMax, check_labels, check_wrong, factors_of
 from pepcore.multiclass.maps import ClassMaps
-from pepcore.multiclass.sites_tied import TiedSites
+from pepcore.multiclass.sites_tied import TiedSites, check_tied_sites
 from pepcore.posterior import Posterior, Posteriors
 from pepcore.results import Fit, LeftOut, latent_left_out
 from pepcore.sites import Sites, check_sites
 from pepcore.sweeps import Mixing, run_sweeps
 from pepcore.threads import one_blas_thread
-from pepcore.validation import check_inputs, check_jitter, check_targets, refuse_mask
+from pepcore.validation import (
+    check_all_positive,
+    check_alpha,
+    check_count,
+    check_inputs,
+    check_jitter,
+    check_targets,
+    refuse_mask,
+)
+
+EPSILON = 1e-3  # how often villacampa2017 replaces a label by any of the C at random
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -32,11 +40,16 @@ class MulticlassFit(Fit):
     ----------
     likelihood : RobustMax, with the noise (C,) and epsilon
     sites : Sites, (2, C − 1, N) for "ep" and (C, N) for "gfitc" and "vi"; TiedSites for "sep"
-    gradient : "kernels" and "Z" as these were given (one dict or array if shared, else a list of C), "noise"
-        (C,). Exact at convergence for all but "sep", see `pepcore.multiclass.sites_tied.gradient_of`.
+    gradient : "kernels" and "Z" as these were given (one dict or array if shared, else a list of C), "noise" (C,)
+        Exact at convergence for all but "sep", see `pepcore.multiclass.sites_tied.gradient_of`.
     """
 
     approximation: str  #: "ep", "sep", "gfitc" or "vi"
+
+    @cached_property
+    def gradient(self) -> dict:
+        with one_blas_thread:
+            return self._gradient()
 
     @property
     def noise(self) -> Array:
@@ -57,6 +70,82 @@ class MulticlassFit(Fit):
         parts = [latent_left_out(part, Sites(tau[c], nu[c]), X) for c, part in enumerate(self.posterior.parts)]
         mean, variance = (np.stack(values, axis=1) for values in zip(*parts, strict=True))
         return LeftOut(mean, variance, self.likelihood.log_predictive(y, mean, variance))
+
+
+class Method(NamedTuple):
+    """What an approximation is made of: its factors, its kind of sites, and its settings.
+
+    `values` are a dict of "kernels" and "Z", tuples of 1 or C, and "noise" (C,), as `check_model` returns them.
+    """
+
+    approximation: str
+    alpha: float
+    epsilon: float  # 0 for "ep" and "sep"
+    C: int
+    jitter: float
+
+    @classmethod
+    def checked(cls, approximation: str, alpha: float | None, epsilon: float | None, C: int, jitter: float) -> Self:
+        """Check the settings as `infer` takes them, and put in those that the approximation usually has."""
+        alpha = check_power(alpha, approximation)
+        if approximation not in ("ep", "sep"):
+            usual = EPSILON * (approximation == "vi") * (C - 1) / C
+            epsilon = check_wrong(epsilon if epsilon is not None else usual, alpha)
+        elif epsilon is not None:
+            raise ValueError(f"epsilon is for 'gfitc' and 'vi'; the factors of {approximation!r} have none")
+        return cls(approximation, alpha, epsilon or 0.0, C, check_jitter(jitter))
+
+    @property
+    def tied(self) -> bool:
+        return self.approximation == "sep"
+
+    def maps(self, values: dict, X: Array, stream: bool = False) -> ClassMaps:
+        """The features of X (N, D) for every class."""
+        return ClassMaps.build(values["kernels"], values["Z"], self.C, X, self.jitter, stream)
+
+    def factors(self, y: np.ndarray) -> Pairwise | Joint:
+        """The factors of labels y (N,)."""
+        return factors_of(self.approximation, y, self.C, self.epsilon)
+
+    def flat(self, maps: ClassMaps, factors: Pairwise | Joint, groups: int = 1) -> Any:
+        """Sites that say nothing yet."""
+        if self.tied:
+            return TiedSites.flat(maps, groups)
+        return Sites(np.zeros(factors.shape), np.zeros(factors.shape))
+
+    def evaluate(
+        self, maps: ClassMaps, factors: Pairwise | Joint, noise: Array, sites: Any, masks: list | None = None
+    ) -> Any:
+        """The state that follows from the sites; `masks` as `group_masks` makes them."""
+        if self.tied:
+            return sites_tied.evaluate(maps, factors, noise, self.alpha, masks or [1.0], sites)
+        return sites_each.evaluate(maps, factors, noise, self.alpha, sites)
+
+    def gradient(self, maps: ClassMaps, factors: Pairwise | Joint, state: Any, exact: bool = False) -> dict:
+        """The gradient as if the sites had converged, or with `exact`, and always for "sep", with the sites held still."""
+        if self.tied:
+            return sites_tied.gradient_of(maps, factors, state)
+        gradient_of = sites_each.exact_gradient_of if exact else sites_each.gradient_of
+        return gradient_of(maps, factors, self.alpha, state)
+
+    def converge(
+        self, maps: ClassMaps, factors: Pairwise | Joint, noise: Array, start: Any, masks: list | None = None, *,
+        step: float = 1.0, **options: Any,
+    ) -> MulticlassFit:
+        """Sweep from the sites `start`; the options are those of `pepcore.sweeps.run_sweeps`."""
+        mixing, evaluate = Mixing(), partial(self.evaluate, maps, factors, noise, masks=masks)
+        state, ending = run_sweeps(evaluate, mixing, start, step=step, **options, next_step=mixing.next_step)
+        gradient = partial(self.gradient, maps, factors, state)
+        return self.result(maps, state.posteriors, state.log_evidence, noise, state.sites, gradient, **ending)
+
+    def result(
+        self, maps: ClassMaps, posteriors: list, log_evidence: float, noise: Array, sites: Any, gradient: Callable,
+        **ending: Any,
+    ) -> MulticlassFit:
+        """The result with these `posteriors`, for each class (m, C, ...) with C Cᵀ = V⁻¹; `ending` is how it ended."""
+        parts = tuple(Posterior(maps.of(c).basis, *posteriors[c][:2]) for c in range(self.C))
+        found = log_evidence, Posteriors(parts), RobustMax(self.C, self.epsilon, noise), self.alpha, sites, gradient
+        return MulticlassFit(*found, **ending, approximation=self.approximation)
 
 
 @one_blas_thread
@@ -91,42 +180,26 @@ def infer(
 
     Raises
     ------
-    ValueError for wrong shapes, NaN, labels that are not 0 ... C − 1, a power outside [0, 1], a noise that is not
-        positive, an unknown approximation, options that it does not have, or alpha = 0 for factors that can be 0,
-        options of the sweeps that `pepcore.sweeps` refuses, a jitter outside [0, 1e-2], or sites of another kind or
-        shape.
+    ValueError for wrong shapes, NaN, labels that are not 0 ... C − 1, settings out of range, options that the
+        approximation does not have, alpha = 0 for factors that can be 0, or sites of another kind or shape
     ImproperCavityError if the sites given to start from leave no proper cavity
 
     Source: villacampa2017 sections 2.2, 2.3 and 3; :eq:`mc-model`, :eq:`mc-posterior`, :eq:`mc-gradient`.
     """
     X, y = check_inputs(X, "X", copy=True), check_targets(y, len(X))
-    kernels, Z, noise, C = check_model(kernels, Z, noise, classes, y, X.shape[1])
-    y = check_labels(y, C)
-    alpha = check_power(alpha, approximation)
-    epsilon, jitter = check_epsilon(epsilon, approximation, alpha, C), check_jitter(jitter)
+    values, labels, C = check_model(kernels, Z, noise, classes, y, X.shape[1])
+    method = Method.checked(approximation, alpha, epsilon, C, jitter)
     if groups is not None and approximation != "sep":
         raise ValueError(f'groups are for approximation = "sep"; got them with {approximation!r}')
-    maps = ClassMaps.build(kernels, Z, C, X, jitter, stream)
-    factors = factors_of(approximation, y, C, epsilon)
-    if approximation == "sep":
-        masks = group_masks(groups, factors)
-        evaluate: Callable = partial(sites_tied.evaluate, maps, factors, noise, alpha, masks)
-        start: Any = TiedSites.flat(maps, len(masks))
-        start = start if sites is None else check_tied_sites(sites, start, approximation)
-    else:
-        evaluate = partial(sites_each.evaluate, maps, factors, noise, alpha)
-        start = Sites(np.zeros(factors.shape), np.zeros(factors.shape))
-        start = start if sites is None else check_sites(sites, factors.shape, f"sites for {approximation!r}")
-    mixing = Mixing()
+    maps, factors = method.maps(values, X, stream), method.factors(labels)
+    masks = group_masks(groups, factors)
+    start = method.flat(maps, factors, len(masks))
+    if sites is not None and method.tied:
+        start = check_tied_sites(sites, start, approximation)
+    elif sites is not None:
+        start = check_sites(sites, factors.shape, f"sites for {approximation!r}")
     options: dict[str, Any] = {"step": step, "tolerance": tolerance, "max_sweeps": max_sweeps, "callback": callback}
-    state, ending = run_sweeps(evaluate, mixing, start, **options, next_step=mixing.next_step)
-    posterior = Posteriors(tuple(Posterior(maps.of(c).basis, *state.posteriors[c][:2]) for c in range(C)))
-    if approximation == "sep":
-        gradient = partial(sites_tied.gradient_of, maps, factors, state)
-    else:
-        gradient = partial(sites_each.gradient_of, maps, factors, alpha, state)
-    found = state.log_evidence, posterior, RobustMax(C, epsilon, noise), alpha, state.sites, gradient
-    return MulticlassFit(*found, **ending, approximation=approximation)
+    return method.converge(maps, factors, values["noise"], start, masks, **options)
 
 
 def group_masks(groups: ArrayLike | None, factors: Pairwise | Joint) -> list:
@@ -139,3 +212,60 @@ def group_masks(groups: ArrayLike | None, factors: Pairwise | Joint) -> list:
         raise ValueError(f"groups must hold whole numbers from 0 upwards in shape {(N,)}, one for each datum, or "
                          f"{(K, N)}, one for each factor; got {groups.dtype} in shape {groups.shape}")
     return [np.broadcast_to(groups == g, factors.shape).astype(float) for g in np.unique(groups)]
+
+
+def check_model(
+    kernels: Any, Z: Any, noise: ArrayLike, classes: int | None, y: Array | None, columns: int | None
+) -> tuple[dict, Any, int]:
+    """Check whether kernels, pseudo-inputs, noise and labels fit together; the arguments are those of `infer`.
+
+    The labels y (N,) and the number D of columns are None if not known yet. Returns a dict of "kernels" and "Z", tuples
+    of 1 or C, and "noise" (C,); then y as int, and C.
+    """
+    if isinstance(Z, str):
+        raise ValueError(f"Z = {Z!r} must be an array (M, D), or C of them; training.choose_pseudo_inputs(X, M) makes one")
+    if isinstance(kernels, list | tuple):
+        kernels = tuple(check_kernel(kernel, f"kernels[{c}]") for c, kernel in enumerate(kernels))
+    else:
+        kernels = (check_kernel(kernels, "kernels"),)
+    listed = isinstance(Z, list | tuple)
+    shared = len(Z) > 0 and np.ndim(Z[0]) == 1 if listed else np.ndim(Z) <= 2  # a list may be one table of numbers
+    Z = (Z,) if shared else tuple(Z)
+    names = ["Z"] if shared else [f"Z[{c}]" for c in range(len(Z))]
+    if columns is None and Z:
+        columns = check_inputs(Z[0], names[0]).shape[1]
+    Z = tuple(check_inputs(points, name, columns, copy=True) for points, name in zip(Z, names))
+    noise = np.atleast_1d(check_all_positive(noise, "noise"))
+    sizes = {"kernels": len(kernels), "Z": len(Z), "noise": len(noise)}
+    C = _number_of_classes(classes, sizes, y)
+    if noise.ndim > 1 or any(size not in (1, C) for size in sizes.values()):
+        got = ", ".join(f"{size} in {name}" for name, size in sizes.items())
+        raise ValueError(f"there are {C} classes, but {got}; give one for all classes, or one for each")
+    values = {"kernels": kernels, "Z": Z, "noise": np.broadcast_to(noise, (C,)).copy()}
+    return values, y if y is None else check_labels(y, C), C
+
+
+def check_power(alpha: float | None, approximation: str) -> float:
+    """The power of an approximation, its usual one if alpha is None; ValueError for an unknown approximation or power."""
+    if approximation not in ("ep", "sep", "gfitc", "vi"):
+        raise ValueError(f"approximation = {approximation!r} is unknown; choose 'ep', 'sep', 'gfitc' or 'vi'")
+    power = float(check_alpha(alpha if alpha is not None else float(approximation != "vi")))
+    if approximation == "vi" and power != 0:
+        raise ValueError(f'approximation = "vi" is alpha = 0, got {power}; for other powers of the robust factors take '
+                         '"gfitc"')
+    return power
+
+
+def _number_of_classes(classes: int | None, sizes: dict, y: Array | None) -> int:
+    if classes is not None:
+        C = check_count(classes, "classes")
+    elif max(sizes.values()) > 1:
+        C = max(sizes.values())
+    elif y is not None:
+        C = int(y.max()) + 1 if y.max() >= 0 else 0
+    else:
+        raise ValueError("give classes, the number of classes: neither kernels nor Z nor noise tell it")
+    if C < 2:
+        raise ValueError(f"there must be at least 2 classes, got {C}; labels count from 0, and classes gives their "
+                         "number")
+    return C

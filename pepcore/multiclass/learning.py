@@ -10,30 +10,17 @@ from numpy.typing import ArrayLike
 from pepcore.gaussian import Array
 from pepcore.kernels import SquaredExponential
 from pepcore.kernels.base import Kernel
-from pepcore.multiclass import sites_each, sites_tied
 from pepcore.multiclass.bound import Bound, Evaluation
-from pepcore.multiclass.checks import check_epsilon, check_labels, check_model, check_power
-from pepcore.multiclass.factors import factors_of
-from pepcore.multiclass.inference import MulticlassFit, infer
+from pepcore.multiclass.inference import Method, MulticlassFit, check_model
 from pepcore.multiclass.maps import ClassMaps
 from pepcore.results import Model
-from pepcore.sites import Sites
-from pepcore.sweeps import halving, infer_from
+from pepcore.sweeps import halving, infer_from, parallel
 from pepcore.threads import one_blas_thread
-from pepcore.training.adam import Adam, Adaptive
 from pepcore.training.coordinates import Coordinates
-from pepcore.training.loop import Learner, run
+from pepcore.training.loop import Adam, Adaptive, Learner, run
 from pepcore.training.search import Search
 from pepcore.training.starts import choose_pseudo_inputs, spread_of
-from pepcore.validation import (
-    check_count,
-    check_inputs,
-    check_jitter,
-    check_names,
-    check_positive,
-    check_step,
-    check_targets,
-)
+from pepcore.validation import check_count, check_inputs, check_names, check_positive, check_step, check_targets
 
 UPDATES, OPTIMISERS = ("outer", "inner", "inner-exact", "joint"), ("lbfgs", "adaptive", "adam")
 LEARNABLE = ("kernels", "Z", "noise")
@@ -62,8 +49,8 @@ def fit(
     update : "outer", "inner", "inner-exact" or "joint"
         Let the sites converge before every gradient; or move them once, and take the gradient as if they had converged,
         or that with the sites held still. "joint" is for "vi" only: posterior and parameters are one optimisation, and
-        the fit has no sites. Where "outer" stops at max_sweeps before convergence, with a RuntimeWarning, what it has then
-        counts as the evidence: give more sweeps. For "lbfgs" it counts as failed, as in `training.fit`.
+        the fit has no sites. Where "outer" stops at max_sweeps, with a RuntimeWarning, what it has then counts as the
+        evidence, but for "lbfgs" as failed, as in `training.fit`.
     optimiser : "lbfgs" (with "outer" only), "adaptive" or "adam"
         The adaptive step has a rate for each parameter, 2 % larger while the gradient keeps its sign, half when not.
     iterations : int, of the optimiser
@@ -80,32 +67,26 @@ def fit(
     together.
     Source: villacampa2017 section 2.3 and appendix G.
     """
-    X, y = check_inputs(X, "X"), check_targets(y, len(X))
+    X, y = check_inputs(X, "X", copy=True), check_targets(y, len(X))
     _check_choices(approximation, update, optimiser)
     optimise = check_names(optimise, LEARNABLE)
     if not optimise:
         raise ValueError(f"optimise = () leaves nothing to learn; name some of {LEARNABLE}, or call multiclass.infer")
-    values, C = _start(kernels, X, y, M, noise, classes, Z, shared, seed)
-    y = check_labels(y, C)
-    alpha = check_power(alpha, approximation)
-    epsilon, jitter = check_epsilon(epsilon, approximation, alpha, C), check_jitter(jitter)
+    values, labels, C = _start(kernels, X, y, M, noise, classes, Z, shared, seed)
+    method = Method.checked(approximation, alpha, epsilon, C, jitter)
     step = check_step(step)
     iterations, rate = check_count(iterations, "iterations"), check_positive(rate, "rate")
     max_sweeps, tolerance = check_count(max_sweeps, "max_sweeps", least=0), check_positive(tolerance, "tolerance")
     coordinates = Coordinates(optimise, spread_of(X))
-    options: dict[str, Any] = {
-        "alpha": alpha, "approximation": approximation, "classes": C, "jitter": jitter,
-        "epsilon": epsilon if approximation in ("gfitc", "vi") else None,
-        "max_sweeps": max_sweeps, "tolerance": tolerance,
-    }
+    sweeps = {"max_sweeps": max_sweeps, "tolerance": tolerance}
     if update == "joint":
         coordinates = Coordinates((*optimise, "q"), spread_of(X))
-        objective: Any = Bound(X, y, C, epsilon, jitter)
+        objective: Any = Bound(X, labels, C, method.epsilon, method.jitter)
         values = objective.start(values)
     elif update == "outer":
-        objective = _Outer(X, y, options, keep_unconverged=optimiser != "lbfgs")
+        objective = _Outer(method, X, labels, sweeps, keep_unconverged=optimiser != "lbfgs")
     else:
-        objective = _Inner(X, y, options, epsilon, update == "inner-exact", step)
+        objective = _Inner(method, X, labels, sweeps, update == "inner-exact", step)
     if optimiser == "lbfgs":
         limits, result = {"maxiter": iterations, "maxfun": 2 * iterations}, lambda values, _: objective.finish(values)
         search = Search(objective, coordinates, limits, callback=callback, result=result)
@@ -149,13 +130,21 @@ class _Objective:
 
     sites: Any
 
-    def __init__(self, X: Array, y: Array, options: dict) -> None:
-        self.X, self.y, self.options = X, y, options
+    def __init__(self, method: Method, X: Array, y: np.ndarray, sweeps: dict) -> None:
+        self.method, self.X, self.factors, self.sweeps = method, X, method.factors(y), sweeps
 
     def finish(self, values: dict) -> MulticlassFit:
         """MulticlassFit at these values."""
-        attempt = partial(infer, values["kernels"], values["Z"], self.X, self.y, noise=values["noise"], **self.options)
-        return infer_from(lambda sites: attempt(sites=sites), self.sites)
+        maps = self.method.maps(values, self.X)
+
+        def attempt(sites: Any) -> MulticlassFit:
+            start = self._flat(maps) if sites is None else sites
+            return self.method.converge(maps, self.factors, values["noise"], start, **self.sweeps)
+
+        return infer_from(attempt, self.sites)
+
+    def _flat(self, maps: ClassMaps) -> Any:
+        return self.method.flat(maps, self.factors)
 
 
 class _Outer(_Objective):
@@ -175,65 +164,44 @@ class _Outer(_Objective):
 class _Inner(_Objective):
     """One damped sweep, and the gradient from the state before it."""
 
-    def __init__(self, X: Array, y: Array, options: dict, epsilon: float, exact: bool, step: float) -> None:
-        super().__init__(X, y, options)
+    state: Any = None
+
+    def __init__(self, method: Method, X: Array, y: np.ndarray, sweeps: dict, exact: bool, step: float) -> None:
+        super().__init__(method, X, y, sweeps)
         self.exact, self.step = exact, step
-        self.state: Any = None
-        self.C, self.alpha, self.tied = options["classes"], options["alpha"], options["approximation"] == "sep"
-        self.factors = factors_of(options["approximation"], y, self.C, epsilon)
 
     def __call__(self, values: dict) -> Evaluation:
-        maps = ClassMaps.build(values["kernels"], values["Z"], self.C, self.X, self.options["jitter"])
+        maps = self.method.maps(values, self.X)
         self.state = self._next_state(maps, values["noise"])
-        return Evaluation(self.state.log_evidence, self._gradient(maps))
+        return Evaluation(self.state.log_evidence, self.method.gradient(maps, self.factors, self.state, self.exact))
 
     @property
     def sites(self) -> Any:
         """Where the last sweep leads; None before there was one."""
-        return None if self.state is None else self._moved(self.step)
-
-    def _moved(self, step: float) -> Any:
-        return self.state.sites.toward(self.state.target, step)
+        return None if self.state is None else parallel(self.state, self.step)
 
     def _next_state(self, maps: ClassMaps, noise: Array) -> Any:
         """That to which the sites move; less far where this leaves no posterior on the features as they are now."""
-        after = None
+        evaluate, after = partial(self.method.evaluate, maps, self.factors, noise), None
         if self.state is not None:
-            after, _ = halving(lambda step: self._state_of(maps, noise, self._moved(step)), self.step)
-        return self._state_of(maps, noise, self._flat(maps)) if after is None else after
-
-    def _flat(self, maps: ClassMaps) -> Any:
-        if self.tied:
-            return sites_tied.TiedSites.flat(maps)
-        return Sites(np.zeros(self.factors.shape), np.zeros(self.factors.shape))
-
-    def _state_of(self, maps: ClassMaps, noise: Array, sites: Any) -> Any:
-        if self.tied:
-            return sites_tied.evaluate(maps, self.factors, noise, self.alpha, [1.0], sites)
-        return sites_each.evaluate(maps, self.factors, noise, self.alpha, sites)
-
-    def _gradient(self, maps: ClassMaps) -> dict:
-        if self.tied:
-            return sites_tied.gradient_of(maps, self.factors, self.state)
-        gradient_of = sites_each.exact_gradient_of if self.exact else sites_each.gradient_of
-        return gradient_of(maps, self.factors, self.alpha, self.state)
+            after, _ = halving(lambda step: evaluate(parallel(self.state, step)), self.step)
+        return evaluate(self._flat(maps)) if after is None else after
 
 
 def _start(
     kernels: Any, X: Array, y: Array, M: int, noise: ArrayLike, classes: int | None, Z: Any, shared: bool,
     seed: int | np.random.Generator,
-) -> tuple[dict, int]:
-    """The values to start from, and C."""
+) -> tuple[dict, np.ndarray, int]:
+    """The values to start from, the labels as int, and C."""
     chosen = {"kernels": kernels is None, "Z": isinstance(Z, str)}
     if chosen["kernels"]:
         kernels = SquaredExponential(1.0, spread_of(X) * np.sqrt(X.shape[1]))
     if chosen["Z"]:
         Z = choose_pseudo_inputs(X, M, Z, seed=seed)
-    kernels, Z, noise, C = check_model(kernels, Z, noise, classes, y, X.shape[1])
-    values = {"kernels": kernels, "Z": Z, "noise": noise}
+    values, labels, C = check_model(kernels, Z, noise, classes, y, X.shape[1])
     if not shared:  # what was not given starts alike in every class
         values |= {name: values[name] * C for name in chosen if chosen[name]}
-    return values, C
+    return values, labels, C
 
 
 def _check_choices(approximation: str, update: str, optimiser: str) -> None:

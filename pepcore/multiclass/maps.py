@@ -25,11 +25,8 @@ class ClassMaps:
     @classmethod
     def build(cls, kernels: tuple, Z: tuple, C: int, X: Array, jitter: float, stream: bool = False) -> Self:
         """Feature maps of X (N, D); see `pepcore.features.feature_map`."""
-        pairs = (
-            [(kernels[0], Z[0])]
-            if len(kernels) == len(Z) == 1
-            else [(kernels[c % len(kernels)], Z[c % len(Z)]) for c in range(C)]
-        )
+        different = range(max(len(kernels), len(Z)))
+        pairs = [(kernels[c % len(kernels)], Z[c % len(Z)]) for c in different]
         return cls(kernels, Z, C, tuple(feature_map(kernel, points, X, jitter, stream) for kernel, points in pairs))
 
     def of(self, c: int) -> Features:
@@ -50,30 +47,37 @@ class ClassMaps:
                 mu[c, rows], s[c, rows], h[c, rows] = mean @ A, np.einsum("mn,mn->n", white, white), h_rows
         return mu, s, h
 
-    def pull_back(self, derivatives: Callable) -> dict:
+    def pull_back(self, slopes: list, dh: Array) -> dict:
         """Derivatives in the features of each class, turned into those in kernels and Z.
 
         Parameters
         ----------
-        derivatives : callable (c, rows, A (M, B), h (B,)) -> dA (M, B) a fresh array in Fortran order, dh (B,)
+        slopes : of C callables (rows, A (M, B)) -> dA (M, B), a fresh array in Fortran order
+        dh : (C, N)
 
         Returns dict: "kernels" and "Z", a dict and an array (M, D) where they are shared, lists of C of them elsewhere.
         """
         if len(self.features) == 1:
-
-            def together(rows: Any, A: Array, h: Array) -> tuple[Array, Array]:
-                dA, dh = derivatives(0, rows, A, h)
-                for c in range(1, self.C):
-                    more = derivatives(c, rows, A, h)
-                    dA += more[0]
-                    dh = dh + more[1]
-                return dA, dh
-
-            parts = [pull_back_blocks(self.features[0], together)]
-        else:
-            parts = [pull_back_blocks(self.of(c), lambda *block, c=c: derivatives(c, *block)) for c in range(self.C)]
+            slopes, dh = [added(slopes)], np.stack([sum(dh)])
+        parts = [
+            pull_back_blocks(features, lambda rows, A, h, slope=slope, own=own: (slope(rows, A), own[rows]))
+            for features, slope, own in zip(self.features, slopes, dh, strict=True)
+        ]
         dZ = [part.pop("Z") for part in parts]
-        return {"kernels": _total(parts) if len(self.kernels) == 1 else parts, "Z": sum(dZ) if len(self.Z) == 1 else dZ}
+        kernels = {key: sum(part[key] for part in parts) for key in parts[0]} if len(self.kernels) == 1 else parts
+        return {"kernels": kernels, "Z": sum(dZ) if len(self.Z) == 1 else dZ}
+
+
+def added(slopes: list) -> Callable:
+    """callable (rows, A) -> the sum of what these callables return."""
+
+    def total(rows: Any, A: Array) -> Array:
+        dA = slopes[0](rows, A)
+        for slope in slopes[1:]:
+            dA += slope(rows, A)
+        return dA
+
+    return total
 
 
 class ClassPosterior(NamedTuple):
@@ -101,7 +105,3 @@ def along(posterior: ClassPosterior, weight_mean: Array, weight_Va: Array) -> Ca
         return blas.dger(1.0, mean, weight_mean[rows], a=dA, overwrite_a=1)
 
     return derivative
-
-
-def _total(parts: list) -> dict:
-    return {key: sum(part[key] for part in parts) for key in parts[0]}

@@ -15,30 +15,19 @@ from numpy.typing import ArrayLike
 from pepcore.gaussian import Array
 from pepcore.kernels.base import Kernel
 from pepcore.multiclass import sites_each, sites_tied
-from pepcore.multiclass.checks import check_epsilon, check_labels, check_model, check_power, check_tied_sites
-from pepcore.multiclass.factors import Joint, Pairwise, factors_of
-from pepcore.multiclass.inference import MulticlassFit
+from pepcore.multiclass.factors import Joint, Pairwise, check_labels
+from pepcore.multiclass.inference import Method, MulticlassFit, check_model, check_power
 from pepcore.multiclass.learning import LEARNABLE, model_of
-from pepcore.multiclass.likelihood import RobustMax
 from pepcore.multiclass.maps import ClassMaps, solve_posteriors
-from pepcore.multiclass.sites_tied import TiedSites
-from pepcore.posterior import Posterior, Posteriors
+from pepcore.multiclass.sites_tied import TiedSites, check_tied_sites
 from pepcore.results import Model
 from pepcore.sites import Sites, check_sites
 from pepcore.sweeps import halving
 from pepcore.threads import one_blas_thread
-from pepcore.training.batches import InMemory, Streamed, check_units, units_of
+from pepcore.training.batches import InMemory, Streamed, units_of
 from pepcore.training.coordinates import Coordinates
 from pepcore.training.loop import Learner, remedied, run
-from pepcore.validation import (
-    check_count,
-    check_inputs,
-    check_jitter,
-    check_names,
-    check_not_negative,
-    check_step,
-    check_targets,
-)
+from pepcore.validation import check_count, check_inputs, check_names, check_not_negative, check_step, check_targets
 
 TIED = ("sep", "vi")
 RECORD = 10  # for these the evidence is estimated in every tenth step: it costs two more factorisations
@@ -79,15 +68,10 @@ def fit_minibatch(
     callback : callable (record) or None, called after each step with "step" and "log_evidence" (NaN if not estimated)
         `record.result()` makes a MulticlassFit with the posterior of that moment.
 
-    Returns
-    -------
-    Model
-        Its fit has the posterior of the last step and no gradient; `log_evidence` is what the last batch said of all data
-        just before it was learnt from, `sweeps` the number of steps.
-
+    Returns a Model; its fit has the posterior of the last step and no gradient, `log_evidence` is what the last batch
+    said of all data just before it was learnt from, `sweeps` the number of steps.
     Raises ValueError as `multiclass.infer`; for an iterable without size, with an approximation that keeps sites for
-    every datum, without batches, with a batch of more than N rows, or that can be gone through only once if epochs > 1;
-    for sites of another kind or shape.
+    every datum, without batches, with a batch of more than N rows, or that can be gone through only once if epochs > 1.
     Source: villacampa2017 sections 2.3.1 and 2.3.2; at alpha = 0 a natural-gradient step on the bound.
     """
     alpha = check_power(alpha, approximation)
@@ -98,25 +82,16 @@ def fit_minibatch(
         batches = Streamed(data, size, epochs)
     else:
         raise ValueError(f"{approximation!r} keeps sites for every datum and needs arrays (X, y); blocks are for 'sep' and 'vi'")
-    kernels, Z, noise, C = check_model(kernels, Z, noise, classes, batches.labels, batches.columns)
-    epsilon, jitter = check_epsilon(epsilon, approximation, alpha, C), check_jitter(jitter)
-    if batches.labels is not None:
-        check_labels(batches.labels, C)
+    values, _, C = check_model(kernels, Z, noise, classes, batches.labels, batches.columns)
+    method = Method.checked(approximation, alpha, epsilon, C, jitter)
     step = step if step is None else check_step(step)
-    values = {"kernels": kernels, "Z": Z, "noise": noise}
-    spread = units_of(Z, batches) if spread is None else check_units(spread, Z[0].shape[1])
+    advice = "0 moves the sites only, 0.01 suits most problems"
+    rate_at = lambda steps: check_not_negative(rate(steps) if callable(rate) else rate, "rate", advice)
     kind = _Tied if approximation in TIED else _PerDatum
-    settings = alpha, epsilon, approximation, optimise, spread, _checked(rate), step, jitter
-    learner: Any = kind(batches.size, C, values, *settings)
+    learner: Any = kind(method, batches.size, values, optimise, units_of(values["Z"], batches, spread), rate_at, step)
     if sites is not None:
         learner.resume(sites)
     return run(learner, _steps(learner, batches, epochs), f"{epochs} epochs", callback)
-
-
-def _checked(rate: float | Callable) -> Callable:
-    """The rate as a callable of the number of steps."""
-    advice = "0 moves the sites only, 0.01 suits most problems"
-    return lambda steps: check_not_negative(rate(steps) if callable(rate) else rate, "rate", advice)
 
 
 def _steps(learner: Any, batches: InMemory | Streamed, epochs: int) -> Iterator[tuple]:
@@ -125,7 +100,7 @@ def _steps(learner: Any, batches: InMemory | Streamed, epochs: int) -> Iterator[
         learner.begin_epoch(batches)
         for rows, X, y in batches.epoch():
             X = check_inputs(X, "X", columns=learner.values["Z"][0].shape[1])
-            yield rows, X, check_labels(check_targets(y, len(X)), learner.C)
+            yield rows, X, check_labels(check_targets(y, len(X)), learner.method.C)
 
 
 class _Learner(Learner):
@@ -135,34 +110,25 @@ class _Learner(Learner):
     total: Callable[[], tuple[list, list]]
 
     def __init__(
-        self, N: int, C: int, values: dict, alpha: float, epsilon: float, approximation: str,
-        optimise: tuple, spread: Array, rate: Callable, step: float | None, jitter: float,
+        self, method: Method, N: int, values: dict, optimise: tuple, spread: Array, rate: Callable, step: float | None,
     ) -> None:
         super().__init__(values, Coordinates(optimise if rate(0) else (), spread), rate)
-        self.N, self.C, self.alpha, self.epsilon, self.approximation = N, C, alpha, epsilon, approximation
-        self.given_step, self.jitter = step, jitter
+        self.method, self.N, self.given_step = method, N, step
         self.state: Any = None  # of the last batch, before its sites moved
 
     def maps(self, X: Array, stream: bool = False) -> ClassMaps:
-        return ClassMaps.build(self.values["kernels"], self.values["Z"], self.C, X, self.jitter, stream)
-
-    def factors(self, y: np.ndarray) -> Pairwise | Joint:
-        return factors_of(self.approximation, y, self.C, self.epsilon)
+        return self.method.maps(self.values, X, stream)
 
     def result(self) -> MulticlassFit:
         """MulticlassFit with the posterior as it is now; it says of itself that it has not converged."""
         maps = self.maps(self.values["Z"][0])
         posteriors = solve_posteriors(*self.total(), concave=False)
-        posterior = Posteriors(tuple(Posterior(maps.of(c).basis, *posteriors[c][:2]) for c in range(self.C)))
-        likelihood = RobustMax(self.C, self.epsilon, self.values["noise"])
         evidence = self.state.log_evidence if self.state is not None else np.nan
         # the sites of every datum go on being written into
         sites = Sites(self.sites.tau.copy(), self.sites.nu.copy()) if isinstance(self.sites, Sites) else self.sites
-        number = self.steps
-        ending: dict[str, Any] = {"converged": False, "message": f"after {number} steps"}
-        ending |= {"sweeps": number, "history": list(self.history)}
-        found = evidence, posterior, likelihood, self.alpha, sites, _no_gradient
-        return MulticlassFit(*found, **ending, approximation=self.approximation)
+        ending: dict[str, Any] = {"converged": False, "message": f"after {self.steps} steps", "sweeps": self.steps}
+        found = posteriors, evidence, self.values["noise"], sites, _no_gradient
+        return self.method.result(maps, *found, **ending, history=list(self.history))
 
     def finish(self, message: str) -> Model:
         """What was learnt."""
@@ -179,7 +145,7 @@ class _Tied(_Learner):
 
     def resume(self, sites: TiedSites) -> None:
         """Go on from sums that stand for all data already."""
-        self.sites, self.whole = check_tied_sites(sites, self.sites, self.approximation), True
+        self.sites, self.whole = check_tied_sites(sites, self.sites, self.method.approximation), True
 
     def begin_epoch(self, batches: InMemory | Streamed) -> None:
         pass
@@ -189,8 +155,8 @@ class _Tied(_Learner):
 
     def step(self, batch: tuple) -> dict:
         _, X, y = batch
-        maps, factors, weight, number = self.maps(X), self.factors(y), self.N / len(y), self.steps + 1
-        self.state = sites_tied.evaluate(maps, factors, self.values["noise"], self.alpha, [1.0], self.sites, weight=weight)
+        maps, factors, weight, number = self.maps(X), self.method.factors(y), self.N / len(y), self.steps + 1
+        self.state = sites_tied.evaluate(maps, factors, self.values["noise"], self.method.alpha, [1.0], self.sites, weight=weight)
         said = {} if (number - 1) % RECORD else {"log_evidence": self.state.log_evidence}
         if self.climber is not None:
             self.climb(sites_tied.gradient_of(maps, factors, self.state, weight))
@@ -202,7 +168,7 @@ class _Tied(_Learner):
     def toward_target(self, step: float) -> TiedSites:
         """The sites after a step towards the batch's target; ImproperCavityError where that leaves no posterior."""
         sites = self.state.sites.toward(self.state.target, step)
-        if self.approximation != "sep":  # whose factors are log-concave
+        if self.method.approximation != "sep":  # whose factors are log-concave
             precisions, shifts = sites.total()
             solve_posteriors(precisions, shifts, concave=False)
         return sites
@@ -211,17 +177,16 @@ class _Tied(_Learner):
 class _PerDatum(_Learner):
     """Sites of every datum, and their sum, which is made anew in each epoch since the features have moved."""
 
-    def __init__(self, *settings: Any) -> None:
-        super().__init__(*settings)
-        self.sites = None
+    sites: Any = None
 
     def resume(self, sites: Sites) -> None:
         """Go on from sites of every datum."""
-        shape = (self.C, self.N) if self.approximation == "gfitc" else (2, self.C - 1, self.N)
-        self.sites = check_sites(sites, shape, f"sites for {self.approximation!r}")
+        C = self.method.C
+        shape = (C, self.N) if self.method.approximation == "gfitc" else (2, C - 1, self.N)
+        self.sites = check_sites(sites, shape, f"sites for {self.method.approximation!r}")
 
     def begin_epoch(self, batches: InMemory) -> None:
-        self.data, self.all_factors = batches, self.factors(check_labels(batches.labels, self.C))
+        self.data, self.all_factors = batches, self.method.factors(check_labels(batches.labels, self.method.C))
         if self.sites is None:
             self.sites = Sites(np.zeros(self.all_factors.shape), np.zeros(self.all_factors.shape))
         self.renew()
@@ -237,11 +202,11 @@ class _PerDatum(_Learner):
 
     def step(self, batch: tuple) -> dict:
         rows, X, y = batch
-        maps, factors, weight = self.maps(X), self.factors(y), self.N / len(y)
+        maps, factors, weight = self.maps(X), self.method.factors(y), self.N / len(y)
         # the features may have moved too far for the sum, or for the sites
         self.state = remedied(partial(self.evaluate, maps, factors, rows, weight), self.renew, self.flatten_negative)
         if self.climber is not None:
-            self.climb(sites_each.gradient_of(maps, factors, self.alpha, self.state), weight)
+            self.climb(sites_each.gradient_of(maps, factors, self.method.alpha, self.state), weight)
         self.move(maps, factors, rows)
         return {"log_evidence": self.state.log_evidence}
 
@@ -272,7 +237,7 @@ class _PerDatum(_Learner):
     def evaluate(self, maps: ClassMaps, factors: Pairwise | Joint, rows: Any, weight: float) -> sites_each.State:
         posteriors = solve_posteriors(self.precisions, self.shifts, concave=False)
         sites = Sites(self.sites.tau[..., rows], self.sites.nu[..., rows])
-        return sites_each.local_moments(maps, factors, self.values["noise"], self.alpha, sites, posteriors, weight=weight)
+        return sites_each.local_moments(maps, factors, self.values["noise"], self.method.alpha, sites, posteriors, weight=weight)
 
 
 def _no_gradient() -> dict:

@@ -14,7 +14,6 @@ from pepcore.multiclass.factors import Joint, Pairwise, Tilted
 from pepcore.multiclass.maps import ClassMaps, along, solve_posteriors
 from pepcore.normal_equations import natural_parameters
 from pepcore.sites import Sites, cavity, move, target
-from pepcore.threads import one_blas_thread
 
 
 class State(NamedTuple):
@@ -63,7 +62,6 @@ def local_moments(
     return State(sites, posteriors, mu, s, cavity_mean, kept, tilted, float(log_evidence), goal, change)
 
 
-@one_blas_thread
 def gradient_of(maps: ClassMaps, factors: Pairwise | Joint, alpha: float, state: State) -> dict:
     """The gradient at a fixed point, as in `pepcore.power_ep.iterative.gradient_of`, with the sum over each class's sites.
 
@@ -77,11 +75,9 @@ def gradient_of(maps: ClassMaps, factors: Pairwise | Joint, alpha: float, state:
     weight_Va = gather_sum(tilted.d1 * alpha * (sites.tau * state.cavity_mean - sites.nu) + curvature / state.kept)
     weight_h = 0.5 * gather_sum(curvature)
     slopes = [along(state.posteriors[c], weight_mean[c], weight_Va[c]) for c in range(maps.C)]
-    gradient = maps.pull_back(lambda c, rows, A, h: (slopes[c](rows, A), weight_h[c, rows]))
-    return gradient | {"noise": gather_sum(tilted.dnoise).sum(axis=1)}
+    return maps.pull_back(slopes, weight_h) | {"noise": gather_sum(tilted.dnoise).sum(axis=1)}
 
 
-@one_blas_thread
 def exact_gradient_of(maps: ClassMaps, factors: Pairwise | Joint, alpha: float, state: State) -> dict:
     """The gradient of the evidence with the sites τ, ν held still, exact also where they have not converged.
 
@@ -111,16 +107,10 @@ def exact_gradient_of(maps: ClassMaps, factors: Pairwise | Joint, alpha: float, 
 
         def derivative(rows: Any, A: Array) -> Array:
             VA = V @ A
-            dA = (
-                np.outer(mean, e[c, rows])
-                + 2 * VA * k[c, rows]
-                + np.outer(mean + Vu, nu[c, rows])
-                + (G @ A) * tau[c, rows]
-            )
-            return np.asfortranarray(dA)
+            dA = np.outer(mean, e[c, rows]) + 2 * VA * k[c, rows] + np.outer(mean + Vu, nu[c, rows])
+            return np.asfortranarray(dA + (G @ A) * tau[c, rows])
 
         return derivative
 
     slopes = [slope(c) for c in range(maps.C)]
-    gradient = maps.pull_back(lambda c, rows, A, h: (slopes[c](rows, A), weight_h[c, rows]))
-    return gradient | {"noise": factors.scatter(tilted.dnoise).sum(axis=1)}
+    return maps.pull_back(slopes, weight_h) | {"noise": factors.scatter(tilted.dnoise).sum(axis=1)}

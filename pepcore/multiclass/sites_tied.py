@@ -14,10 +14,10 @@ import numpy as np
 
 from pepcore.gaussian import Array, log1p_ratio, log_determinant, multiply_lower, symmetric
 from pepcore.multiclass.factors import Joint, Pairwise
-from pepcore.multiclass.maps import ClassMaps, ClassPosterior, along, solve_posteriors
+from pepcore.multiclass.maps import ClassMaps, ClassPosterior, added, along, solve_posteriors
 from pepcore.normal_equations import solve_posterior
 from pepcore.sites import target
-from pepcore.threads import one_blas_thread
+from pepcore.validation import as_real, check_finite
 
 
 class TiedSites(NamedTuple):
@@ -57,9 +57,8 @@ class TiedSites(NamedTuple):
         """Precisions and shifts of each class, summed over the groups."""
         if len(self.precisions) == 1:
             return self.precisions[0], self.shifts[0]
-        return [sum(column) for column in zip(*self.precisions, strict=True)], [
-            sum(column) for column in zip(*self.shifts, strict=True)
-        ]
+        precisions, shifts = ([sum(column) for column in zip(*parts, strict=True)] for parts in self)
+        return precisions, shifts
 
 
 class GroupMoments(NamedTuple):
@@ -134,12 +133,12 @@ def evaluate(
         tau, nu = factors.scatter(mask * goal.tau), factors.scatter(mask * goal.nu)
         goals.append(maps.natural_parameters(weight * tau, weight * nu))
         slopes = (mask * part for part in (tilted.d1, tilted.d2 + alpha * tilted.d1**2, tilted.dnoise))
-        groups.append(GroupMoments(cavities, counts, weight * (_per_factor(mask, tilted.l) * tilted.l).sum(), *slopes))
+        per_factor = mask[0] if np.ndim(mask) > tilted.l.ndim else mask  # the sites of a factor lie in the same group
+        groups.append(GroupMoments(cavities, counts, weight * (per_factor * tilted.l).sum(), *slopes))
     precisions, shifts = zip(*goals, strict=True)
     return TiedState(sites, groups, TiedSites(list(precisions), list(shifts)), alpha)
 
 
-@one_blas_thread
 def gradient_of(maps: ClassMaps, factors: Pairwise | Joint, state: TiedState, weight: float = 1.0) -> dict:
     """The gradient of the evidence with the tied sites held still.
 
@@ -150,23 +149,12 @@ def gradient_of(maps: ClassMaps, factors: Pairwise | Joint, state: TiedState, we
     Source: villacampa2017 eqs (10) and (12).
     """
     summed = [(g.cavities, weight * factors.scatter(g.d1), weight * factors.scatter(g.curvature)) for g in state.groups]
-    slopes = [[along(cavities[c], d1[c], curvature[c]) for cavities, d1, curvature in summed] for c in range(maps.C)]
+    slopes = [
+        added([along(cavities[c], d1[c], curvature[c]) for cavities, d1, curvature in summed]) for c in range(maps.C)
+    ]
     dh: Any = 0.5 * sum(curvature for _, _, curvature in summed)
-
-    def derivatives(c: int, rows: Any, A: Array, h: Array) -> tuple[Array, Array]:
-        dA = slopes[c][0](rows, A)
-        for slope in slopes[c][1:]:
-            dA += slope(rows, A)
-        return dA, dh[c, rows]
-
     dnoise = weight * sum(factors.scatter(group.dnoise).sum(axis=1) for group in state.groups)
-    return maps.pull_back(derivatives) | {"noise": dnoise}
-
-
-def _per_factor(mask: Any, l: Array) -> Array:
-    """A mask in the layout of the sites, as one for the factors: the sites of one factor lie in the same group."""
-    mask = np.asarray(mask)
-    return mask[0] if mask.ndim > l.ndim else mask
+    return maps.pull_back(slopes, dh) | {"noise": dnoise}
 
 
 def _log_normaliser(posterior: ClassPosterior) -> float:
@@ -194,3 +182,16 @@ def _cost(posteriors: list, own: list, counts: Array, alpha: float) -> float:
         pivots = np.diag(S) + np.einsum("jk,jk->j", L, L) / max(delta, np.finfo(float).tiny)
         cost += 0.5 * (pivots @ log1p_ratio(-delta * pivots) + delta * w @ solved + pulled @ mean) - shift @ mean
     return cost
+
+
+def check_tied_sites(sites: Any, like: TiedSites, approximation: str) -> TiedSites:
+    """A copy of TiedSites to start from; ValueError if they are of another kind or shape than `like`, or not finite."""
+    shapes = lambda parts: [[np.shape(part) for part in group] for group in parts]
+    found = [shapes(parts) for parts in sites] if isinstance(sites, TiedSites) else type(sites).__name__
+    if found != [shapes(parts) for parts in like]:
+        raise ValueError(f"sites for {approximation!r} must be TiedSites with precisions and shifts of the shapes "
+                         f"{[shapes(p) for p in like]}, such as those of 'sep', or of learning on batches, with the "
+                         f"same Z and groups; got {found}")
+    check = lambda part, name: check_finite(as_real(part, name), name).copy()
+    names = ("sites.precisions", "sites.shifts")
+    return TiedSites(*([[check(part, name) for part in group] for group in parts] for name, parts in zip(names, sites)))

@@ -80,21 +80,18 @@ class Streamed:
         return _pair(first[0], 1)[0] if first else np.zeros((0, 0))
 
 
-def units_of(Z: tuple, batches: InMemory | Streamed) -> Array:
-    """The unit (D,) of each column of Z: the spread of all pseudo-inputs, or of the inputs where all of these are equal.
+def units_of(Z: tuple, batches: InMemory | Streamed, given: ArrayLike | None) -> Array:
+    """The unit (D,) of each column of Z, a tuple of (M, D) arrays: the spread `given`, which must be positive.
 
-    Z is a tuple of (M, D) arrays.
+    If that is None it is the spread of all pseudo-inputs, or of the inputs where all of these are equal.
     """
     points = np.concatenate(Z)
+    if given is not None:
+        return check_all_positive(check_targets(given, points.shape[1], "spread", each="column of Z"), "spread")
     spread, alike = spread_of(points), np.ptp(points, axis=0) == 0
     if alike.any() and len(X := batches.sample()):
         return np.where(alike, spread_of(check_inputs(X, "X", columns=points.shape[1])), spread)
     return spread
-
-
-def check_units(spread: ArrayLike, columns: int) -> Array:
-    """Check units (D,) of the columns of Z: so many `columns`, all positive."""
-    return check_all_positive(check_targets(spread, columns, "spread", each="column of Z"), "spread")
 
 
 def _pair(batch: Any, number: int) -> tuple[Array, Any]:

@@ -1,7 +1,7 @@
 """Learning hyper-parameters and pseudo-inputs with L-BFGS on all data."""
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -17,7 +17,7 @@ from pepcore.sweeps import infer_from
 from pepcore.threads import one_blas_thread
 from pepcore.training.coordinates import Coordinates
 from pepcore.training.search import Search
-from pepcore.training.starts import choose_pseudo_inputs, default_kernel, spread_of, variance_of
+from pepcore.training.starts import default_kernel, spread_of, starting_points, variance_of
 from pepcore.validation import (
     as_real,
     check_count,
@@ -66,9 +66,8 @@ def fit(
     Returns
     -------
     Model; its `history` is NaN where an evaluation failed
-        If the inference of an evaluation has not converged, what it calls the evidence need not be one: the evaluation
-        counts as failed. Only where no other has converged before, in the same start, is it taken as it is; `message`
-        says so if one of these is the best that there is, `fit.converged` and `converged` are then False.
+        An evaluation whose inference has not converged counts as failed, unless no other has converged before in the
+        same start. If the best that there is has not, `message` says so; `fit.converged` and `converged` are False.
 
     Raises ValueError for wrong shapes, NaN, names in `optimise` that do not exist or leave nothing to learn, more
     pseudo-inputs than distinct rows of X, settings out of range, or options that `infer` does not have or cannot do
@@ -76,7 +75,9 @@ def fit(
     """
     X = check_inputs(X, "X")
     y = check_targets(y, len(X))
-    accepted = _parameters_of(infer)
+    if not callable(infer):
+        raise ValueError(f"infer = {infer!r} must be a function such as power_ep.regression, power_ep.infer or exact.infer")
+    accepted = inspect.signature(infer).parameters
     optimise = check_names(optimise, ("kernel", "noise", "Z", "likelihood"))
     restarts = check_count(restarts, "restarts")
     max_evaluations = check_count(max_evaluations, "max_evaluations", least=0)
@@ -94,7 +95,7 @@ def fit(
     if "noise" in accepted:
         start["noise"] = noise
     if "Z" in accepted:
-        start["Z"] = _start_pseudo_inputs(Z, X, M, rng)
+        start["Z"] = starting_points(Z, X, M, rng)
     _check_options(infer, start, options)
     coordinates = Coordinates(tuple(name for name in start if name in optimise), spread)
 
@@ -109,8 +110,8 @@ def fit(
     search = Search(evaluate, coordinates, limits, progress=progress, callback=callback)
     with one_blas_thread:
         search.maximise(starts())
-    ending = len(search.history), search.converged, search.message, search.history
-    return Model(search.best_values, search.best_found, *ending)
+    history = search.history
+    return Model(search.best_values, search.best_found, len(history), search.converged, search.message, history)
 
 
 class _Evaluate:
@@ -132,12 +133,6 @@ class _Evaluate:
         return self.infer(values["kernel"], *points, self.X, self.y, **named)
 
 
-def _parameters_of(infer: Any) -> Mapping:
-    if not callable(infer):
-        raise ValueError(f"infer = {infer!r} must be a function such as power_ep.regression, power_ep.infer or exact.infer")
-    return inspect.signature(infer).parameters
-
-
 def _check_options(infer: Callable, start: dict, options: dict) -> None:
     """Raise ValueError if `infer` cannot be called with the values of `start` and these options."""
     data = [name for name in ("kernel", "Z", "X", "y") if name != "Z" or "Z" in start]
@@ -145,16 +140,10 @@ def _check_options(infer: Callable, start: dict, options: dict) -> None:
     try:
         inspect.signature(infer).bind(*data, **named)  # whatever the data are
     except TypeError as reason:
-        own = [name for name in _parameters_of(infer) if name not in (*data, "noise", "alpha")]
+        own = [name for name in inspect.signature(infer).parameters if name not in (*data, "noise", "alpha")]
         name = f"{infer.__module__}.{infer.__qualname__}" if inspect.isfunction(infer) else repr(infer)
         hint = "; power_ep.infer and exact.infer take a likelihood, regression takes none" * ("likelihood" in str(reason))
         raise ValueError(f"infer {name}: {reason}; its options are {', '.join(own)}{hint}") from None
-
-
-def _start_pseudo_inputs(Z: str | ArrayLike, X: Array, M: int, rng: np.random.Generator) -> Array:
-    if isinstance(Z, str):
-        return choose_pseudo_inputs(X, M, Z, seed=rng)
-    return check_inputs(Z, "Z", columns=X.shape[1], copy=True)
 
 
 def _scatter(start: dict, learn: tuple, Z: str | ArrayLike, X: Array, rng: np.random.Generator) -> dict:
@@ -167,5 +156,5 @@ def _scatter(start: dict, learn: tuple, Z: str | ArrayLike, X: Array, rng: np.ra
     if "noise" in learn:
         other["noise"] = start["noise"] * np.exp(rng.standard_normal())
     if "Z" in start and isinstance(Z, str):
-        other["Z"] = choose_pseudo_inputs(X, len(start["Z"]), Z, seed=rng)
+        other["Z"] = starting_points(Z, X, len(start["Z"]), rng)
     return other

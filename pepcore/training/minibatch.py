@@ -20,7 +20,7 @@ from pepcore.sweeps import halving, infer_from, unless_astray
 from pepcore.threads import one_blas_thread
 from pepcore.training.coordinates import Coordinates
 from pepcore.training.loop import Learner, bar, remedied, run
-from pepcore.training.starts import choose_pseudo_inputs, default_kernel, spread_of
+from pepcore.training.starts import default_kernel, spread_of, starting_points
 from pepcore.validation import (
     check_alpha,
     check_count,
@@ -53,12 +53,10 @@ def fit_minibatch(
 
     Parameters
     ----------
-    kernel : kernel, or None for a squared exponential with one lengthscale per input that starts at the data's scales
+    kernel, M, Z, progress : as in `training.fit`
     X, y : (N, D) and (N,)
     likelihood : an object as in `pepcore.likelihoods`
-    M : int, number of pseudo-inputs, unless `Z` is an array
     alpha : float, in [0, 1]
-    Z : "kmeans", "subset" (random rows), or an (M, D) array to start from
     optimise : which of "kernel", "Z", "likelihood" to learn; what is left out stays at its start
     batch : int, data in a step
     epochs : int, passes over the data
@@ -68,34 +66,24 @@ def fit_minibatch(
     jitter : float, as in `power_ep.infer`
     max_sweeps : int, for the last inference, on all data at the learnt parameters
     seed : int, for the choice of Z and the order of the data
-    progress : show a bar. Ctrl-C ends the learning and returns what has been learnt so far in any case.
     callback : callable (record) or None, called after each step with the dict that enters the history
         `record.result()` makes a Fit with the posterior of that moment, without inference on all data.
 
     Returns a Model; its `history` holds the evidence as estimated from each batch, its `fit` inference on all data.
     Raises ValueError for wrong shapes, NaN, targets the likelihood does not know, names in `optimise` that do not exist
-    or have no parameters, a batch or a number of epochs below 1, a step outside (0, 1], a negative rate, a jitter
-    outside [0, 1e-2].
+    or have no parameters, and settings out of range.
     Source: bui2017 section 3.9; :eq:`sc-minibatch`; Adam: kingma2015.
     """
     check_likelihood(likelihood)
     X = check_inputs(X, "X")
     y = likelihood.validate(check_targets(y, len(X)))
     alpha, jitter = check_alpha(alpha), check_jitter(jitter)
-    batch, epochs, max_sweeps = (
-        check_count(batch, "batch"),
-        check_count(epochs, "epochs"),
-        check_count(max_sweeps, "max_sweeps", least=0),
-    )
-    step = check_step(step)
+    batch, epochs = check_count(batch, "batch"), check_count(epochs, "epochs")
+    max_sweeps, step = check_count(max_sweeps, "max_sweeps", least=0), check_step(step)
     rate = check_not_negative(rate, "rate", "0 moves the sites only, 0.02 suits most problems")
     optimise = check_names(optimise, ("kernel", "Z", "likelihood"))
     rng = np.random.default_rng(seed)
-    Z = (
-        choose_pseudo_inputs(X, M, Z, seed=rng)
-        if isinstance(Z, str)
-        else check_inputs(Z, "Z", columns=X.shape[1], copy=True)
-    )
+    Z = starting_points(Z, X, M, rng)
     kernel = check_kernel(kernel) if kernel is not None else default_kernel(X, y)
     values = {"kernel": kernel, "likelihood": likelihood, "Z": Z}
     coordinates = Coordinates(tuple(name for name in values if name in optimise) if rate else (), spread_of(X))
@@ -103,9 +91,7 @@ def fit_minibatch(
     return run(learner, _batches(learner, batch, epochs, rng, progress), f"{epochs} epochs", callback)
 
 
-def _batches(
-    learner: "_Learner", batch: int, epochs: int, rng: np.random.Generator, progress: bool
-) -> Iterator[np.ndarray]:
+def _batches(learner: Any, batch: int, epochs: int, rng: np.random.Generator, progress: bool) -> Iterator[np.ndarray]:
     """Yield arrays of row numbers, all data in a new order in each epoch; the sum of all sites is renewed before each."""
     size = len(learner.X)
     with bar(progress, " epochs", range(epochs)) as numbers:

@@ -27,8 +27,7 @@ class Search:
     evaluate : callable (values), returns what has `log_evidence`, `gradient` and, if it iterates, `converged`
     coordinates : Coordinates
     limits : dict, the options of SciPy's "L-BFGS-B", "maxfun" among them
-    progress : bool, whether to show a bar
-    callback : callable (record) or None, called after each evaluation that gave a number
+    progress, callback : as in `training.fit`
     result : callable (values, evaluation), makes the result of an evaluation for the callback
 
     Attributes
@@ -99,7 +98,12 @@ class Search:
             self.bar.update()
             self.bar.set_postfix(log_evidence=f"{max(record['log_evidence'], self.best[1]):.2f}")
         if failed or refused:  # a wall: the line search steps back
-            return 1e30 if self.accepted is None else self._low_wall(point), np.zeros_like(point)
+            if self.accepted is None:
+                return 1e30, np.zeros_like(point)
+            # as far above the start of the line search as its slope there would lead below it: too high for the point to
+            # be taken, and low enough that the next one is a fraction of the step, not next to none
+            start, before, slope = self.accepted
+            return before + abs(slope @ (point - start)), np.zeros_like(point)
         at_last = settled and not self.settled and self.accepted is not None
         self.latest, self.settled = (point.copy(), -value, -gradient), settled
         if self.accepted is None:
@@ -119,12 +123,3 @@ class Search:
     def _accept(self, _: Array) -> None:
         """L-BFGS begins its next line search at the latest evaluation."""
         self.accepted = self.latest
-
-    def _low_wall(self, point: Array) -> float:
-        """A value for a failed point: as far above the start of the line search as its slope there would lead below it.
-
-        Too high for the point to be taken, and low enough that the next one is a fraction of the step, not next to
-        none.
-        """
-        start, value, gradient = self.accepted
-        return value + abs(gradient @ (point - start))

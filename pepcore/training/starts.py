@@ -48,6 +48,13 @@ def choose_pseudo_inputs(X: ArrayLike, M: int, how: str = "kmeans", seed: int | 
     return centres * spread
 
 
+def starting_points(Z: str | ArrayLike, X: Array, M: int, rng: np.random.Generator) -> Array:
+    """Pseudo-inputs (M, D) chosen as the word Z says, or a copy of the array Z."""
+    if isinstance(Z, str):
+        return choose_pseudo_inputs(X, M, Z, seed=rng)
+    return check_inputs(Z, "Z", columns=X.shape[1], copy=True)
+
+
 def spread_of(X: Array) -> Array:
     """Standard deviation of each input, 1 for a constant one (where rounding can leave a deviation of 1e-17)."""
     return np.where(np.ptp(X, axis=0) > 0, X.std(axis=0), 1.0)

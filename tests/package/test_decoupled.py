@@ -14,9 +14,9 @@ from pepcore import Blurred, decoupled, gaussian, power_ep
 from pepcore.decoupled import DecoupledPosterior
 from pepcore.decoupled import bases as decoupled_bases
 from pepcore.decoupled import bound as decoupled_bound
-from pepcore.decoupled.bases import Bases, Process
-from pepcore.decoupled.bound import StoredRows, bound, kl_divergence, marginals
-from pepcore.decoupled.learning import check_end
+from pepcore.decoupled.bases import Bases, Process, StoredRows, marginals
+from pepcore.decoupled.bound import bound, kl_divergence
+from pepcore.decoupled.inference import check_end
 from pepcore.decoupled.natural import (
     coupled_step,
     diagonal_direction,

@@ -8,7 +8,7 @@ from pepcore import decoupled, multiclass, power_ep, training
 from pepcore.gaussian import NotPositiveDefiniteError
 from pepcore.kernels import SquaredExponential
 from pepcore.likelihoods import Probit
-from pepcore.multiclass import learning
+from pepcore.multiclass.inference import Method
 from pepcore.sites import ImproperCavityError
 from pepcore.sweeps import SMALLEST_STEP, halving, infer_from
 from pepcore.training.coordinates import Coordinates
@@ -197,17 +197,17 @@ def test_an_interrupt_at_any_door_keeps_what_was_learnt(door):
 def test_evidence_of_inference_that_has_not_converged_is_no_evidence(monkeypatch):
     """Beyond a kernel variance of 3 inference stops early and claims a huge evidence: the search takes a wall for it."""
     X, y = data()
-    y, original, claimed = (y > 0).astype(float), learning.infer, []
+    y, original, claimed = (y > 0).astype(float), Method.converge, []
 
-    def infer(kernels, Z, X, y, **options):
-        fit = original(kernels, Z, X, y, **options)
-        if kernels[0].variance > 3:
+    def converge(self, maps, *rest, **options):
+        fit = original(self, maps, *rest, **options)
+        if maps.kernels[0].variance > 3:
             claimed.append(len(claimed))
             object.__setattr__(fit, "converged", False)
             object.__setattr__(fit, "log_evidence", 1e6)
         return fit
 
-    monkeypatch.setattr(learning, "infer", infer)
+    monkeypatch.setattr(Method, "converge", converge)
     options = {"M": 5, "update": "outer", "optimiser": "lbfgs", "optimise": ("kernels",), "shared": True, "tolerance": 1e-8}
     model = multiclass.fit(None, X, y, iterations=30, **options)
     trace = model.trace()

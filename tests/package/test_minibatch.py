@@ -11,8 +11,8 @@ from pepcore.kernels import Blurred, SquaredExponential
 from pepcore.likelihoods import Poisson, Probit, StudentT
 from pepcore.sites import ImproperCavityError
 from pepcore.training import minibatch
-from pepcore.training.adam import Adam
 from pepcore.training.coordinates import Coordinates
+from pepcore.training.loop import Adam
 
 KERNEL = SquaredExponential(2.0, [1.0, 1.0])
 

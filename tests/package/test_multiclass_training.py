@@ -16,8 +16,8 @@ from pepcore.multiclass.bound import Bound
 from pepcore.multiclass.learning import fit
 from pepcore.multiclass.minibatch import fit_minibatch
 from pepcore.sites import Sites
-from pepcore.training.adam import Adaptive
 from pepcore.training.coordinates import Coordinates
+from pepcore.training.loop import Adaptive
 
 SMALL = {"M": 4, "iterations": 25, "tolerance": 1e-4, "max_sweeps": 100}
 

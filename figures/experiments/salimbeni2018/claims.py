@@ -12,8 +12,8 @@ from figures.experiments.salimbeni2018 import conditioning as hessians
 from figures.experiments.salimbeni2018 import fig1
 from figures.experiments.salimbeni2018 import small_problem as toy
 from pepcore import power_ep
-from pepcore.decoupled.bases import Bases
-from pepcore.decoupled.bound import bound, marginals
+from pepcore.decoupled.bases import Bases, marginals
+from pepcore.decoupled.bound import bound
 from pepcore.decoupled.natural import coupled_step, optimum
 from pepcore.decoupled.parametrisations import Decoupled, Hybrid, Orthogonal
 from pepcore.gaussian import multiply_lower
