@@ -23,14 +23,22 @@ from pepcore.gaussian import (
     safe_cholesky,
     solve_lower,
 )
-from pepcore.kernels.base import Kernel, check_kernel
-from pepcore.likelihoods.scalar import Gaussian, Likelihood, check_likelihood
+from pepcore.kernels.base import Kernel
+from pepcore.likelihoods.scalar import Gaussian, Likelihood
 from pepcore.normal_equations import check_left_out
 from pepcore.posterior import Posterior
 from pepcore.results import Fit, LeftOut
 from pepcore.sites import ImproperCavityError, Sites, cavity, move, rank_one_update, target
 from pepcore.sweeps import parallel, run_sweeps
-from pepcore.validation import check_alpha, check_inputs, check_jitter, check_positive, check_targets
+from pepcore.validation import (
+    check_alpha,
+    check_inputs,
+    check_jitter,
+    check_kernel,
+    check_likelihood,
+    check_positive,
+    check_targets,
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -225,3 +225,25 @@ def check_part(part: T, fits: bool, name: str, expected: str, example: str) -> T
         got = repr(part) if part is None or isinstance(part, str | int | float) else f"of type {type(part).__name__}"
         raise ValueError(f"{name} is {got}, expected {expected}; give {example}")
     return part
+
+
+def check_kernel(kernel: Any, name: str = "kernel") -> Any:
+    """Return the kernel; ValueError for what cannot be called or has no `diagonal`, and for a class, not an instance.
+
+    Only gradients need its `value_and_vjp`.
+    """
+    fits = callable(kernel) and hasattr(kernel, "diagonal")
+    expected = "a kernel, an object that can be called and has the method diagonal"
+    return check_part(kernel, fits, name, expected, "SquaredExponential(variance=1.0, lengthscales=1.0)")
+
+
+def check_plain(kernel: Any, method: str) -> None:
+    """Raise ValueError if `kernel` has pseudo-points that are no values of f, which `method` (str, a plural) cannot use."""
+    if hasattr(check_kernel(kernel), "uf"):
+        raise ValueError(f"{method} take points of f itself; give a plain kernel, not one for other pseudo-points")
+
+
+def check_likelihood(likelihood: Any) -> Any:
+    """Return the likelihood; ValueError for anything without `log_moment`, and for a class in place of its instance."""
+    expected = "a likelihood, an object with the method log_moment"
+    return check_part(likelihood, hasattr(likelihood, "log_moment"), "likelihood", expected, "Probit() or Gaussian(0.1)")

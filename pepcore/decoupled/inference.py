@@ -13,9 +13,8 @@ from pepcore.decoupled.bound import Bound, DataTerm, bound
 from pepcore.decoupled.natural import coupled_step, diagonal_direction, exact_direction, ramp
 from pepcore.decoupled.parametrisations import PARAMETRISATIONS
 from pepcore.gaussian import Array, NotPositiveDefiniteError
-from pepcore.kernels.base import Kernel, check_plain
+from pepcore.kernels.base import Kernel
 from pepcore.likelihoods import Gaussian
-from pepcore.likelihoods.scalar import check_likelihood
 from pepcore.posterior import Posteriors
 from pepcore.results import Fit
 from pepcore.sweeps import halving
@@ -30,7 +29,9 @@ from pepcore.validation import (
     check_finite,
     check_inputs,
     check_jitter,
+    check_likelihood,
     check_names,
+    check_plain,
     check_positive,
     check_step,
     check_targets,

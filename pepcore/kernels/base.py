@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pepcore.gaussian import Array
-from pepcore.validation import as_real, check_finite, check_part
+from pepcore.validation import as_real, check_finite, check_kernel
 
 
 class Kernel:
@@ -155,16 +155,6 @@ def _prefixed(gradients: Iterable[dict]) -> dict:
     return {f"{i}.{key}": value for i, gradient in enumerate(gradients) for key, value in gradient.items()}
 
 
-def check_kernel(kernel: Kernel, name: str = "kernel") -> Kernel:
-    """Return the kernel; ValueError for what cannot be called or has no `diagonal`, and for a class, not an instance.
-
-    Only gradients need its `value_and_vjp`.
-    """
-    fits = callable(kernel) and hasattr(kernel, "diagonal")
-    expected = "a kernel, an object that can be called and has the method diagonal"
-    return check_part(kernel, fits, name, expected, "SquaredExponential(variance=1.0, lengthscales=1.0)")
-
-
 def check_points(X: ArrayLike, X2: ArrayLike | None = None) -> tuple[Array, Array]:
     """X (N, D) and X2 (N2, D), which is X if None, as float64; ValueError for what is not numbers, or not finite.
 
@@ -172,9 +162,3 @@ def check_points(X: ArrayLike, X2: ArrayLike | None = None) -> tuple[Array, Arra
     """
     points = check_finite(as_real(X, "X"), "X")
     return points, points if X2 is None or X2 is X else check_finite(as_real(X2, "X2"), "X2")
-
-
-def check_plain(kernel: Kernel, method: str) -> None:
-    """Raise ValueError if `kernel` has pseudo-points that are no values of f, which `method` (str, a plural) cannot use."""
-    if hasattr(check_kernel(kernel), "uf"):
-        raise ValueError(f"{method} take points of f itself; give a plain kernel, not one for other pseudo-points")

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pepcore.gaussian import Array
-from pepcore.kernels.base import Kernel, check_kernel, check_points
+from pepcore.kernels.base import Kernel, check_points
 from pepcore.kernels.stationary import SquaredExponential, shared
-from pepcore.validation import as_real
+from pepcore.validation import as_real, check_kernel
 
 
 @dataclass(frozen=True, eq=False, repr=False)

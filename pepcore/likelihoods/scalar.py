@@ -10,7 +10,7 @@ from scipy.special import betaln, gammaln, log_ndtr, ndtr, wrightomega
 from pepcore.gaussian import Array, log1p_ratio
 from pepcore.likelihoods.normal import log_ndtr_derivatives
 from pepcore.likelihoods.quadrature import quadrature_expectation, quadrature_log_moment
-from pepcore.validation import as_real, check_finite, check_part, check_positive
+from pepcore.validation import as_real, check_finite, check_positive
 
 
 class Likelihood(Protocol):
@@ -82,12 +82,6 @@ class Likelihood(Protocol):
     def log_predictive(self, y: Array, mean: Array, variance: Array) -> Array:
         """log E[p(y|f)] (S,), the log-probability (density) of y (S,)."""
         return self.log_moment(y, mean, variance, 1.0)[0]
-
-
-def check_likelihood(likelihood: Likelihood) -> Any:
-    """Return the likelihood; ValueError for anything without `log_moment`, and for a class in place of its instance."""
-    expected = "a likelihood, an object with the method log_moment"
-    return check_part(likelihood, hasattr(likelihood, "log_moment"), "likelihood", expected, "Probit() or Gaussian(0.1)")
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pepcore.gaussian import Array
-from pepcore.kernels.base import Kernel, check_kernel
+from pepcore.kernels.base import Kernel
 from pepcore.multiclass import sites_each, sites_tied
 from pepcore.multiclass.factors import Joint, Pairwise, RobustMax, check_labels, check_wrong, factors_of
 from pepcore.multiclass.maps import ClassMaps
@@ -25,6 +25,7 @@ from pepcore.validation import (
     check_count,
     check_inputs,
     check_jitter,
+    check_kernel,
     check_targets,
     refuse_mask,
 )

@@ -15,15 +15,23 @@ from numpy.typing import ArrayLike
 
 from pepcore.features import Basis
 from pepcore.gaussian import Array, log_determinant, safe_cholesky, solve_lower
-from pepcore.kernels.base import Kernel, check_kernel
-from pepcore.likelihoods.scalar import Likelihood, check_likelihood
+from pepcore.kernels.base import Kernel
+from pepcore.likelihoods.scalar import Likelihood
 from pepcore.online.sequential import no_gradient, site_log_mass
 from pepcore.posterior import Posterior
 from pepcore.results import Fit
 from pepcore.sites import ImproperCavityError, Sites, cavity, move, target
 from pepcore.sweeps import parallel, run_sweeps
 from pepcore.threads import one_blas_thread
-from pepcore.validation import check_fraction, check_inputs, check_jitter, check_positive, check_targets
+from pepcore.validation import (
+    check_fraction,
+    check_inputs,
+    check_jitter,
+    check_kernel,
+    check_likelihood,
+    check_positive,
+    check_targets,
+)
 
 
 @one_blas_thread

@@ -6,14 +6,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pepcore.gaussian import Array
-from pepcore.kernels.base import Kernel, check_plain
-from pepcore.likelihoods.scalar import Likelihood, check_likelihood
+from pepcore.kernels.base import Kernel
+from pepcore.likelihoods.scalar import Likelihood
 from pepcore.online.process import Process
 from pepcore.online.sequential import Learner, no_gradient
 from pepcore.posterior import Posterior
 from pepcore.results import Result
 from pepcore.threads import one_blas_thread
-from pepcore.validation import check_count, check_inputs, check_positive, check_targets
+from pepcore.validation import check_count, check_inputs, check_likelihood, check_plain, check_positive, check_targets
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -36,13 +36,21 @@ from pepcore.gaussian import (
     safe_cholesky,
     solve_lower,
 )
-from pepcore.kernels.base import Kernel, check_kernel
+from pepcore.kernels.base import Kernel
 from pepcore.likelihoods import Gaussian
 from pepcore.posterior import Posterior
 from pepcore.results import Fit
 from pepcore.sites import Sites
 from pepcore.threads import one_blas_thread
-from pepcore.validation import check_alpha, check_blocks, check_inputs, check_jitter, check_positive, check_targets
+from pepcore.validation import (
+    check_alpha,
+    check_blocks,
+    check_inputs,
+    check_jitter,
+    check_kernel,
+    check_positive,
+    check_targets,
+)
 
 SUBTRACTED = 1e4  # mean of y²/d up to which the subtraction in the evidence loses too few digits to matter
 

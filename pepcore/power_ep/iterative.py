@@ -13,15 +13,15 @@ from scipy.linalg import blas
 
 from pepcore.features import Features, feature_map, pull_back_blocks
 from pepcore.gaussian import Array, inverse_lower, log1p_ratio, log_determinant, multiply_lower, solve_lower
-from pepcore.kernels.base import Kernel, check_kernel
-from pepcore.likelihoods.scalar import Likelihood, check_likelihood
+from pepcore.kernels.base import Kernel
+from pepcore.likelihoods.scalar import Likelihood
 from pepcore.normal_equations import posterior_of
 from pepcore.posterior import Posterior
 from pepcore.results import Fit
 from pepcore.sites import Sites, cavity, check_sites, move, rank_one_update, target
 from pepcore.sweeps import parallel, run_sweeps
 from pepcore.threads import one_blas_thread
-from pepcore.validation import check_alpha, check_inputs, check_jitter, check_targets
+from pepcore.validation import check_alpha, check_inputs, check_jitter, check_kernel, check_likelihood, check_targets
 
 
 @one_blas_thread

@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike
 
 from pepcore import power_ep
 from pepcore.gaussian import Array
-from pepcore.kernels.base import Kernel, check_kernel
-from pepcore.likelihoods.scalar import check_likelihood
+from pepcore.kernels.base import Kernel
 from pepcore.results import Model
 from pepcore.sweeps import infer_from
 from pepcore.threads import one_blas_thread
@@ -22,6 +21,8 @@ from pepcore.validation import (
     as_real,
     check_count,
     check_inputs,
+    check_kernel,
+    check_likelihood,
     check_names,
     check_not_negative,
     check_positive,

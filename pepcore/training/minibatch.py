@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 
 from pepcore.features import Basis, Features, feature_map
 from pepcore.gaussian import Array, inverse_lower
-from pepcore.kernels.base import Kernel, check_kernel
-from pepcore.likelihoods.scalar import Likelihood, check_likelihood
+from pepcore.kernels.base import Kernel
+from pepcore.likelihoods.scalar import Likelihood
 from pepcore.normal_equations import natural_parameters, solve_posterior
 from pepcore.posterior import Posterior
 from pepcore.power_ep import iterative
@@ -26,6 +26,8 @@ from pepcore.validation import (
     check_count,
     check_inputs,
     check_jitter,
+    check_kernel,
+    check_likelihood,
     check_names,
     check_not_negative,
     check_step,

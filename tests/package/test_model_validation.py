@@ -7,11 +7,10 @@ import pytest
 
 from pepcore import Blurred, decoupled, exact, multiclass, online, power_ep, training
 from pepcore.kernels import Matern52, SquaredExponential, Sum
-from pepcore.kernels.base import check_kernel
 from pepcore.likelihoods import Probit
-from pepcore.likelihoods.scalar import check_likelihood
 from pepcore.multiclass import learning, minibatch
 from pepcore.online import fixed_basis
+from pepcore.validation import check_kernel, check_likelihood
 
 RNG = np.random.default_rng(0)
 X, Z = RNG.normal(size=(30, 2)), RNG.normal(size=(4, 2))

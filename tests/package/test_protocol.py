@@ -15,10 +15,10 @@ from scipy.special import logsumexp
 from pepcore import decoupled, exact, multiclass, online, power_ep, training
 from pepcore.kernels import Blurred, Matern52, SquaredExponential, Sum
 from pepcore.likelihoods import Gaussian, Logit, Poisson, Probit, StudentT
-from pepcore.likelihoods.scalar import check_likelihood
 from pepcore.multiclass import RobustMax
 from pepcore.online import fixed_basis
 from pepcore.results import Result
+from pepcore.validation import check_likelihood
 
 RNG = np.random.default_rng(0)
 N, C = 30, 3
