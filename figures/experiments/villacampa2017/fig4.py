@@ -73,7 +73,7 @@ def compute(split, M, method, iterations=ITERATIONS):
 def _fit(method, values, X, y):
     """What training would have returned had it stopped at `values`."""
     if method == "vi":
-        return Bound(X, y, CLASSES, EPSILON, JITTER).finish(values, {})
+        return Bound(X, y, CLASSES, EPSILON, JITTER).finish(values)
     return multiclass.infer(values["kernels"], values["Z"], X, y, approximation=method, noise=values["noise"],
                             classes=CLASSES, tolerance=TOLERANCE, max_sweeps=MAX_SWEEPS, jitter=JITTER)
 
