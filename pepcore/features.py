@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pepcore.gaussian import Array, add_gram, inverse_lower, multiply_lower, safe_cholesky, solve_lower, symmetric
+from pepcore.gaussian import Array, add_gram, inverse_lower, multiply_triangular, safe_cholesky, solve_lower, symmetric
 from pepcore.kernels.base import Kernel
 from pepcore.threads import thread_count
 
@@ -102,7 +102,7 @@ class Basis:
         if solve:
             A[:] = solve_lower(self.L, A)
         else:
-            multiply_lower(self.L_inverse, A)
+            multiply_triangular(self.L_inverse, A)
         # h >= 0 up to rounding: it is a Schur complement of the prior covariance of (u, f(x))
         return np.maximum(self.kernel.diagonal(X) - np.einsum("nm,nm->n", A.T, A.T), 0.0)
 
@@ -221,8 +221,8 @@ def through_data(features: Features, derivatives: Callable) -> tuple[dict[str, A
                 T += dA @ A.T
             elif weight[0].any():
                 add_gram(T, A * np.sqrt(weight[0]))
-            dK_uf = multiply_lower(basis.L_inverse, dA, transposed=True)
-            dkernel, _, dZ = vjp(dK_uf.T, first=False, second=True)
+            multiply_triangular(basis.L_inverse, dA, transposed=True)  # now it is dK_uf
+            dkernel, _, dZ = vjp(dA.T, first=False, second=True)
             accumulate(gradient, dkernel | {"Z": dZ})
             accumulate(gradient, kernel.diagonal_vjp(features.X[rows], dh))
         return gradient, T
