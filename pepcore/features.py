@@ -81,21 +81,31 @@ class Basis:
         """
         _, uf = _pseudo_kernels(self.kernel)
         A, h = np.empty((len(X), len(self.Z))).T, np.empty(len(X))
-        for rows in row_blocks(len(X), len(self.Z)):
+
+        def fill(rows):
             A[:, rows] = uf(X[rows], self.Z).T
             h[rows] = self._whiten(A[:, rows], X[rows], solve)
+
+        list(in_order(fill, self._rows(X)))
         return A, h
 
     def features_with_vjp(self, X: Array) -> tuple[Array, Array, dict[int, Callable]]:
         """The same, and the derivatives through K_fu as `value_and_vjp` gives them, by the first row of each block."""
         _, uf = _pseudo_kernels(self.kernel)
-        A, h, vjps = np.empty((len(X), len(self.Z))).T, np.empty(len(X)), {}
-        for rows in row_blocks(len(X), len(self.Z)):
+        A, h = np.empty((len(X), len(self.Z))).T, np.empty(len(X))
+
+        def fill(rows):
             K_fu, vjp = uf.value_and_vjp(X[rows], self.Z)
             A[:, rows] = K_fu.T
             h[rows] = self._whiten(A[:, rows], X[rows])
-            vjps[rows.start] = vjp
-        return A, h, vjps
+            return rows.start, vjp
+
+        return A, h, dict(in_order(fill, self._rows(X)))
+
+    def _rows(self, X):
+        """Blocks of rows, after L⁻¹, which all threads share, has been computed."""
+        self.L_inverse  # noqa: B018
+        return row_blocks(len(X), len(self.Z))
 
     def _whiten(self, A, X, solve=False):
         """Turn K_uf into features, in place, and return h."""
