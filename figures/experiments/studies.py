@@ -26,6 +26,7 @@ RESULTS = FOLDER / "results"
 # identifier of a study, which names its table of results -> folder.module
 STUDIES = {
     "choose_alpha": "book.choose_alpha",
+    "choose_alpha_unseen": "book.choose_alpha_unseen",
     "gp_scaling": "book.gp_scaling",
     "sampling_truth": "book.sampling_truth",
     "start_here": "book.start_here",

@@ -8,7 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from figures.experiments import runner
-from figures.experiments.book import choose_alpha
+from figures.experiments.book import choose_alpha, choose_alpha_unseen
 from figures.experiments.book import choose_alpha_claims as claims
 from pepcore import training
 
@@ -197,3 +197,31 @@ def test_a_row_of_labels(monkeypatch):
     assert np.isnan(found["noise"])
     assert 60 * found["cv_point"] == pytest.approx(round(60 * found["cv_point"]))
     assert choose_alpha.point_loss("labels", np.array([1.0, -1.0, 1.0, 1.0]), np.array([0.2, 0.1, -3.0, 2.0])) == 0.5
+
+
+def unseen(chosen, half, best=0.0):
+    """Losses of two splits of one set; what is not named has the loss 1."""
+    rows = []
+    for split in range(2):
+        losses = dict.fromkeys(choose_alpha_unseen.POWERS, 1.0) | {"0.75": best, "0.5": half, choose_alpha_unseen.CHOSEN: chosen[split]}
+        rows += [{"data": "wine", "split": split, "power": power, "nll": loss, "seconds": 9.0 if power == "chosen" else 1.0}
+                 for power, loss in losses.items()]
+    return pd.DataFrame(rows)
+
+
+def test_regret_on_unseen_sets_is_beside_that_of_one_half():
+    found = choose_alpha_unseen.regrets(unseen(chosen=[0.1, 0.3], half=0.5))["wine"]
+    assert found == pytest.approx({"splits": 2, "chosen": 0.2, "one half": 0.5, "difference": -0.3, "error": 0.1, "fits": 9.0})
+
+
+def test_a_split_that_is_not_complete_is_left_out():
+    rows = unseen(chosen=[0.1, 0.3], half=0.5)
+    assert choose_alpha_unseen.regrets(rows.iloc[:-1])["wine"]["splits"] == 1
+
+
+def test_a_run_on_unseen_data_is_the_estimator_alone(monkeypatch):
+    monkeypatch.setattr(choose_alpha_unseen, "M", 3)
+    found = choose_alpha_unseen.compute("wine", 0, "0.5")
+    assert set(found) == set(choose_alpha_unseen.OUTPUTS)
+    assert found["alpha"] == 0.5
+    assert 0 < found["nll"] < np.log(3)
