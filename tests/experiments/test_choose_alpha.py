@@ -203,7 +203,7 @@ def unseen(chosen, half, best=0.0):
     """Losses of two splits of one set; what is not named has the loss 1."""
     rows = []
     for split in range(2):
-        losses = dict.fromkeys(choose_alpha_unseen.POWERS, 1.0) | {"0.75": best, "0.5": half, choose_alpha_unseen.CHOSEN: chosen[split]}
+        losses = dict.fromkeys(choose_alpha_unseen.POWERS, 1.0) | {"0.75": best, "0.5": half, "chosen": chosen[split]}
         rows += [{"data": "wine", "split": split, "power": power, "nll": loss, "seconds": 9.0 if power == "chosen" else 1.0}
                  for power, loss in losses.items()]
     return pd.DataFrame(rows)
