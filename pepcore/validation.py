@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from pepcore.gaussian import MAX_JITTER, Array
 
 T = TypeVar("T")
+CHECKED = 2**16  # rows that are looked at in one go, so that a memory map is not read into memory as a whole
 
 
 def as_real(value: ArrayLike, name: str, expected: str = "an array of real numbers") -> Array:
@@ -57,9 +58,9 @@ def _hold_mask(items: Sequence) -> bool:
 
 def check_finite(array: Array, name: str) -> Array:
     """Raise ValueError if `array` (any shape) holds a NaN or an infinity; return it otherwise."""
-    finite = np.isfinite(array)
-    if not finite.all():
-        bad = ~finite
+    parts = array[None] if array.ndim == 0 else (array[start : start + CHECKED] for start in range(0, len(array), CHECKED))
+    if not all(np.isfinite(part).all() for part in parts):
+        bad = ~np.isfinite(array)
         if array.ndim == 0:
             raise ValueError(f"{name} = {array} is NaN or infinite, expected a finite number")
         first = tuple(int(i) for i in np.argwhere(bad)[0])
@@ -69,7 +70,11 @@ def check_finite(array: Array, name: str) -> Array:
 
 
 def check_inputs(X: ArrayLike, name: str = "X", columns: int | None = None, copy: bool = False) -> Array:
-    """Check finite inputs (N, D), one row per point, of so many `columns`; `copy` is for a result that keeps them."""
+    """Check finite inputs (N, D), one row per point, of so many `columns`; `copy` is for a result that keeps them.
+
+    A memory map is not copied.
+    """
+    copy = copy and not isinstance(X, np.memmap)
     X = as_real(X, name)
     if X.ndim == 1:
         raise ValueError(f"{name} has shape {X.shape}, expected (N, D) with one row per point; for {X.size} points on "

@@ -68,6 +68,8 @@ def regression(
     Parameters
     ----------
     Z, X, y : (M, D) pseudo-inputs, (N, D) inputs, (N,) targets
+        X may be a memory map of float64, as `numpy.load(path, mmap_mode="r")` makes it. It is read block by block, once for
+        the evidence and once for the gradient, and not copied: it must stay as it is while the fit is in use.
     noise : noise variance, > 0, in units of y²
     alpha : float, or (N,) a private power per datum, or with `blocks` one per block
     blocks : None, a list of index arrays that partition range(N), or (N,) integer labels

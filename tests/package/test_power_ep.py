@@ -381,3 +381,31 @@ def test_streaming_keeps_no_features(method):
              "infer": lambda stream: power_ep.infer(KERNELS["se"], Z, X, y, Gaussian(0.1), stream=stream).gradient}[method]
     stored, streamed = (peak(lambda stream=stream: learn(stream)) for stream in (False, True))
     assert stored - streamed > 0.8 * 50_000 * 40 * 8
+
+
+def on_disk(folder, X):
+    """X as a memory map."""
+    np.save(folder / "X.npy", X)
+    return np.load(folder / "X.npy", mmap_mode="r")
+
+
+def test_a_memory_map_gives_the_same_bits_as_the_array(tmp_path):
+    Z, X, y = problem(12, N=300)
+    fit = power_ep.regression(KERNELS["se"], Z, X, y, stream=True)
+    mapped = power_ep.regression(KERNELS["se"], Z, on_disk(tmp_path, X), y, stream=True)
+    assert mapped.log_evidence == fit.log_evidence
+    for key, value in fit.gradient.items():
+        np.testing.assert_array_equal(mapped.gradient[key], value)
+
+
+def test_a_memory_map_is_never_in_memory_as_a_whole(tmp_path):
+    X, y = np.random.default_rng(0).normal(size=(100_000, 40)), np.zeros(100_000)
+    kernel, Z, mapped = SquaredExponential(1.0, 8.0), X[:40], on_disk(tmp_path, X)
+    assert peak(lambda: power_ep.regression(kernel, Z, mapped, y).gradient) < 0.6 * X.nbytes
+
+
+def test_a_gap_far_down_a_memory_map_is_found(tmp_path):
+    X = np.zeros((150_000, 1))
+    X[140_000] = np.nan
+    with pytest.raises(ValueError, match=r"1 value\(s\) that are NaN or infinite, the first at index \(140000, 0\)"):
+        power_ep.regression(SquaredExponential(), X[:3], on_disk(tmp_path, X), np.zeros(150_000))
