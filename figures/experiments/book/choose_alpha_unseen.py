@@ -28,7 +28,7 @@ SPLITS = range(10)
 CHOSEN = "chosen"
 POWERS = (*(f"{alpha:g}" for alpha in ALPHAS), CHOSEN)
 M = 20
-OUTPUTS = ("nll", "score", "alpha", "seconds")
+OUTPUTS = ("nll", "score", "alpha", "fit_seconds")
 
 
 def grid():
@@ -50,7 +50,7 @@ def compute(data, split, power):
         model.fit(X, y)
     seconds = float(f"{time.process_time() - begun:.3g}")
     return {"nll": -float(model.log_density(X_test, y_test).mean()), "score": model.score(X_test, y_test),
-            "alpha": model.alpha_ if power == CHOSEN else float(power), "seconds": seconds}
+            "alpha": model.alpha_ if power == CHOSEN else float(power), "fit_seconds": seconds}
 
 
 def regrets(results):
@@ -60,7 +60,7 @@ def regrets(results):
     """
     rows = {}
     for data, own in results.groupby("data"):
-        loss, seconds = (own.pivot(index="split", columns="power", values=name).dropna() for name in ("nll", "seconds"))
+        loss, seconds = (own.pivot(index="split", columns="power", values=name).dropna() for name in ("nll", "fit_seconds"))
         best = loss.drop(columns=CHOSEN).min(axis=1)
         difference = loss[CHOSEN] - loss["0.5"]
         rows[data] = {
