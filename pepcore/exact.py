@@ -7,7 +7,7 @@ The matrix that is factorised is B = I + √τ K √τ, whose eigenvalues are at
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,8 +28,8 @@ from pepcore.likelihoods.scalar import Gaussian, Likelihood
 from pepcore.normal_equations import check_left_out
 from pepcore.posterior import Posterior
 from pepcore.results import Fit, LeftOut
-from pepcore.sites import ImproperCavityError, Sites, cavity, move, rank_one_update, target
-from pepcore.sweeps import parallel, run_sweeps
+from pepcore.sites import ImproperCavityError, Sites, cavity, move, parallel, rank_one_update, target
+from pepcore.sweeps import run_sweeps
 from pepcore.validation import (
     check_alpha,
     check_inputs,
@@ -37,6 +37,7 @@ from pepcore.validation import (
     check_kernel,
     check_likelihood,
     check_positive,
+    check_sweeps,
     check_targets,
 )
 
@@ -125,14 +126,14 @@ def infer(
     X = check_inputs(X, copy=True)
     y = likelihood.validate(check_targets(y, len(X), copy=True))
     alpha, jitter = check_alpha(alpha, size=len(X)), check_jitter(jitter)
+    options = check_sweeps(step, tolerance, max_sweeps)
     if schedule not in ("parallel", "sequential"):
         raise ValueError(f"schedule = {schedule!r} is unknown; choose 'parallel' or 'sequential'")
 
     K = kernel(X)
     evaluate = partial(_evaluate, K, y, likelihood, alpha)
     propose = parallel if schedule == "parallel" else partial(_sequential, K, y, likelihood, alpha)
-    options: dict[str, Any] = {"step": step, "tolerance": tolerance, "max_sweeps": max_sweeps, "callback": callback}
-    state, ending = run_sweeps(evaluate, propose, Sites.flat(len(y)), **options)
+    state, ending = run_sweeps(evaluate, propose, Sites.flat(len(y)), **options, callback=callback)
     posterior = _posterior(kernel, X, state.sites, jitter)
     gradient = partial(_fixed_point_gradient, kernel, X, y, likelihood, alpha, state)
     return ExactFit(state.log_evidence, posterior, likelihood, alpha, state.sites, gradient, **ending)

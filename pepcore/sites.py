@@ -101,6 +101,11 @@ def move(sites: Sites, goal: Sites, variance: Array) -> Array:
     return way
 
 
+def parallel(state: Any, step: float) -> Sites:
+    """Move all sites, each from the same posterior."""
+    return state.sites.toward(state.target, step)
+
+
 def rank_one_update(
     mean: Array, covariance: Array, Va: Array, along: float, spread: float, *, tau: float, nu: float
 ) -> None:

@@ -10,7 +10,6 @@ import numpy as np
 
 from pepcore.gaussian import NotPositiveDefiniteError
 from pepcore.sites import ImproperCavityError, Sites
-from pepcore.validation import check_count, check_positive, check_step
 
 SMALLEST_STEP = 1e-6
 RUNAWAY = 100.0  # times further: under an exponential rate that is a step into a region of astronomical counts
@@ -51,7 +50,7 @@ def run_sweeps(
     ----------
     evaluate : callable, from Sites to a state with `sites`, `target`, `move` (see `pepcore.sites.move`) and `log_evidence`;
         raises ImproperCavityError where the sites leave no proper cavity, NotPositiveDefiniteError where no posterior
-    propose : callable (state, step) -> what `evaluate` takes, one sweep; for example `parallel`
+    propose : callable (state, step) -> what `evaluate` takes, one sweep; for example `pepcore.sites.parallel`
     start : Sites, or whatever else `evaluate` takes and `propose` returns
     step : the longest step, in (0, 1]
     tolerance : for the largest element of `move`, and for the last change of the evidence, relative if that is large
@@ -62,11 +61,7 @@ def run_sweeps(
     Returns the last state, and a dict of what `Fit` says of the iteration: "converged", "message", "sweeps" and
     "history", a dict for the start and for each sweep: "log_evidence", "change", "step". Not converged, it issues a
     RuntimeWarning.
-    Raises ValueError for a step outside (0, 1], a tolerance that is not positive, a number of sweeps not whole or below
-    0.
     """
-    step, tolerance = check_step(step), check_positive(tolerance, "tolerance")
-    max_sweeps = check_count(max_sweeps, "max_sweeps", least=0)
     state, history, largest = evaluate(start), [], step
     for sweep in range(max_sweeps + 1):
         change = _change(state)
@@ -97,11 +92,6 @@ def _steady(history: list, tolerance: float) -> bool:
         return True
     now, before = history[-1]["log_evidence"], history[-2]["log_evidence"] if len(history) > 1 else np.inf
     return abs(now - before) <= tolerance * max(1.0, abs(now))
-
-
-def parallel(state: Any, step: float) -> Sites:
-    """Move all sites, each from the same posterior."""
-    return state.sites.toward(state.target, step)
 
 
 def _advance(

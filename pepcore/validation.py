@@ -164,6 +164,12 @@ def check_step(step: ArrayLike) -> float:
     return step
 
 
+def check_sweeps(step: ArrayLike, tolerance: ArrayLike, max_sweeps: ArrayLike) -> dict[str, Any]:
+    """Check the settings of `pepcore.sweeps.run_sweeps`, a dict: the step, a tolerance > 0, a whole number of sweeps >= 0."""
+    tolerance = check_positive(tolerance, "tolerance")
+    return {"step": check_step(step), "tolerance": tolerance, "max_sweeps": check_count(max_sweeps, "max_sweeps", least=0)}
+
+
 def check_count(value: ArrayLike, name: str, least: int = 1) -> int:
     """Check a number of things, such as sweeps: a whole number, at least `least`."""
     number = as_real(value, name, "a whole number")

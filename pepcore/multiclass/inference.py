@@ -26,6 +26,7 @@ from pepcore.validation import (
     check_inputs,
     check_jitter,
     check_kernel,
+    check_sweeps,
     check_targets,
     refuse_mask,
 )
@@ -192,6 +193,7 @@ def infer(
     method = Method.checked(approximation, alpha, epsilon, C, jitter)
     if groups is not None and approximation != "sep":
         raise ValueError(f'groups are for approximation = "sep"; got them with {approximation!r}')
+    options = check_sweeps(step, tolerance, max_sweeps)
     maps, factors = method.maps(values, X, stream), method.factors(labels)
     masks = group_masks(groups, factors)
     start = method.flat(maps, factors, len(masks))
@@ -199,8 +201,7 @@ def infer(
         start = check_tied_sites(sites, start, approximation)
     elif sites is not None:
         start = check_sites(sites, factors.shape, f"sites for {approximation!r}")
-    options: dict[str, Any] = {"step": step, "tolerance": tolerance, "max_sweeps": max_sweeps, "callback": callback}
-    return method.converge(maps, factors, values["noise"], start, masks, **options)
+    return method.converge(maps, factors, values["noise"], start, masks, **options, callback=callback)
 
 
 def group_masks(groups: ArrayLike | None, factors: Pairwise | Joint) -> list:

@@ -14,13 +14,14 @@ from pepcore.multiclass.bound import Bound, Evaluation
 from pepcore.multiclass.inference import Method, MulticlassFit, check_model
 from pepcore.multiclass.maps import ClassMaps
 from pepcore.results import Model
-from pepcore.sweeps import halving, infer_from, parallel
+from pepcore.sites import parallel
+from pepcore.sweeps import halving, infer_from
 from pepcore.threads import one_blas_thread
 from pepcore.training.coordinates import Coordinates
 from pepcore.training.loop import Adam, Adaptive, Learner, run
 from pepcore.training.search import Search
 from pepcore.training.starts import choose_pseudo_inputs, spread_of
-from pepcore.validation import check_count, check_inputs, check_names, check_positive, check_step, check_targets
+from pepcore.validation import check_count, check_inputs, check_names, check_positive, check_sweeps, check_targets
 
 UPDATES, OPTIMISERS = ("outer", "inner", "inner-exact", "joint"), ("lbfgs", "adaptive", "adam")
 LEARNABLE = ("kernels", "Z", "noise")
@@ -74,11 +75,10 @@ def fit(
         raise ValueError(f"optimise = () leaves nothing to learn; name some of {LEARNABLE}, or call multiclass.infer")
     values, labels, C = _start(kernels, X, y, M, noise, classes, Z, shared, seed)
     method = Method.checked(approximation, alpha, epsilon, C, jitter)
-    step = check_step(step)
+    sweeps = check_sweeps(step, tolerance, max_sweeps)
+    step = sweeps.pop("step")
     iterations, rate = check_count(iterations, "iterations"), check_positive(rate, "rate")
-    max_sweeps, tolerance = check_count(max_sweeps, "max_sweeps", least=0), check_positive(tolerance, "tolerance")
     coordinates = Coordinates(optimise, spread_of(X))
-    sweeps = {"max_sweeps": max_sweeps, "tolerance": tolerance}
     if update == "joint":
         coordinates = Coordinates((*optimise, "q"), spread_of(X))
         objective: Any = Bound(X, labels, C, method.epsilon, method.jitter)

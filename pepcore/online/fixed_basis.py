@@ -8,7 +8,7 @@ order of the data is left, so all sites may move at once, and it takes a fractio
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,8 +20,8 @@ from pepcore.likelihoods.scalar import Likelihood
 from pepcore.online.sequential import no_gradient, site_log_mass
 from pepcore.posterior import Posterior
 from pepcore.results import Fit
-from pepcore.sites import ImproperCavityError, Sites, cavity, move, target
-from pepcore.sweeps import parallel, run_sweeps
+from pepcore.sites import ImproperCavityError, Sites, cavity, move, parallel, target
+from pepcore.sweeps import run_sweeps
 from pepcore.threads import one_blas_thread
 from pepcore.validation import (
     check_fraction,
@@ -30,6 +30,7 @@ from pepcore.validation import (
     check_kernel,
     check_likelihood,
     check_positive,
+    check_sweeps,
     check_targets,
 )
 
@@ -59,11 +60,11 @@ def infer(
     X = check_inputs(X)
     Z = check_inputs(Z, "Z", columns=X.shape[1], copy=True)
     y = likelihood.validate(check_targets(y, len(X)))
+    options = check_sweeps(step, tolerance, max_sweeps)
     basis = Basis.build(kernel, Z, check_jitter(jitter))
     A, h = basis.features(X, solve=True)  # ρ may leave h next to the noise alone, however small that is
     evaluate = partial(_evaluate, A, h, y, likelihood, check_fraction(rho, "rho"))
-    options: dict[str, Any] = {"step": step, "tolerance": tolerance, "max_sweeps": max_sweeps, "callback": callback}
-    state, ending = run_sweeps(evaluate, parallel, Sites.flat(len(X)), **options)
+    state, ending = run_sweeps(evaluate, parallel, Sites.flat(len(X)), **options, callback=callback)
     posterior = Posterior(basis, state.mean, state.precision_cholesky)
     return Fit(state.log_evidence, posterior, likelihood, 1.0, state.sites, no_gradient, **ending)
 

@@ -18,10 +18,18 @@ from pepcore.likelihoods.scalar import Likelihood
 from pepcore.normal_equations import posterior_of
 from pepcore.posterior import Posterior
 from pepcore.results import Fit
-from pepcore.sites import Sites, cavity, check_sites, move, rank_one_update, target
-from pepcore.sweeps import parallel, run_sweeps
+from pepcore.sites import Sites, cavity, check_sites, move, parallel, rank_one_update, target
+from pepcore.sweeps import run_sweeps
 from pepcore.threads import one_blas_thread
-from pepcore.validation import check_alpha, check_inputs, check_jitter, check_kernel, check_likelihood, check_targets
+from pepcore.validation import (
+    check_alpha,
+    check_inputs,
+    check_jitter,
+    check_kernel,
+    check_likelihood,
+    check_sweeps,
+    check_targets,
+)
 
 
 @one_blas_thread
@@ -71,14 +79,14 @@ def infer(
     Z = check_inputs(Z, "Z", columns=X.shape[1], copy=True)
     y = likelihood.validate(check_targets(y, len(X), copy=True))
     alpha, jitter = check_alpha(alpha, size=len(X)), check_jitter(jitter)
+    options = check_sweeps(step, tolerance, max_sweeps)
     if schedule not in SCHEDULES:
         raise ValueError(f"schedule = {schedule!r} is unknown; choose 'parallel', 'alternating' or 'sequential'")
     features = feature_map(kernel, Z, X, jitter, stream)
     start = _marginals(features, Sites.flat(len(X)) if sites is None else check_sites(sites, (len(X),)))
     evaluate = partial(_evaluate, y, likelihood, alpha)
     propose = partial(SCHEDULES[schedule], features, y, likelihood, alpha)
-    options: dict[str, Any] = {"step": step, "tolerance": tolerance, "max_sweeps": max_sweeps, "callback": callback}
-    state, ending = run_sweeps(evaluate, propose, start, **options)
+    state, ending = run_sweeps(evaluate, propose, start, **options, callback=callback)
     posterior = Posterior(features.basis, state.mean, state.precision_cholesky)
     gradient = partial(gradient_of, features, y, likelihood, alpha, state)
     return Fit(state.log_evidence, posterior, likelihood, alpha, state.sites, gradient, **ending)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from test_multiclass import problem
 
 from pepcore import multiclass
-from pepcore.sites import ImproperCavityError, Sites
-from pepcore.sweeps import ASTRAY, DEPTH, NEAR, Mixing, damped_step, parallel, run_sweeps
+from pepcore.sites import ImproperCavityError, Sites, parallel
+from pepcore.sweeps import ASTRAY, DEPTH, NEAR, Mixing, damped_step, run_sweeps
 
 
 def linear(rates, centre):
