@@ -65,6 +65,16 @@ def foundations(package=PACKAGE):
     return found
 
 
+def direct():
+    """`foundations` without what a longer way says, too: room -> set of rooms."""
+    below = foundations()
+
+    def under(name):
+        return below[name].union(*(under(other) for other in below[name]))
+
+    return {name: others - set().union(*(under(other) for other in others)) for name, others in below.items()}
+
+
 def says(name):
     """The first sentence of a room's docstring."""
     path = PACKAGE / name / "__init__.py" if (PACKAGE / name).is_dir() else PACKAGE / f"{name}.py"
@@ -81,7 +91,7 @@ def drawing():
         for column, name in enumerate(rooms):
             place[name] = (indent + column * ACROSS + ACROSS / 2, size[1] - number * STEP - STEP / 2)
     lines = []
-    for name, others in foundations().items():
+    for name, others in direct().items():
         (x, y), half = place[name], HEIGHT / 2
         for other in sorted(others):
             u, v = place[other]
@@ -106,7 +116,7 @@ def table():
     for rooms in reversed(FLOORS):
         for name in rooms:
             others = ", ".join(sorted(below[name], key=lambda other: (FLOOR[other], other))) or "nothing of the package"
-            rows.append(f"| {{py:mod}}`pepcore.{name}` | {says(name)} | {others} |")
+            rows.append(f"| {{py:mod}}`{name} <pepcore.{name}>` | {says(name)} | {others} |")
     return "\n".join(rows)
 
 
