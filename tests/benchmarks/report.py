@@ -66,15 +66,15 @@ def beside(rows, size):
         table.append([
             size_in_words(row["size"]), NAMES[row["package"]], row["method"],
             number(row["seconds"]) if row["threads"] == 1 else "–", number(two["seconds"]) if two else "–",
-            f"{row['seconds'] / counterpart(row, same)['seconds']:.2g}" if row is not floor else "–",
-            f"{row['seconds'] / floor['seconds']:.2g}" if floor else "–", f"{row['megabytes']:.0f}",
+            number(row["seconds"] / counterpart(row, same)["seconds"]) if row is not floor else "–",
+            number(row["seconds"] / floor["seconds"]) if floor else "–", number(row["megabytes"]),
         ])  # fmt: skip
     return table
 
 
 def size_in_words(size):
     """For example 10 000 × 8 × 200, with thin spaces at which no line breaks."""
-    return "\u202f×\u202f".join(f"{n:,}".replace(",", "\u202f") for n in size)
+    return "\u202f×\u202f".join(number(n) for n in size)
 
 
 def key(row):
@@ -89,8 +89,9 @@ def counterpart(row, same):
     return next((other for other in alike if other["method"] == row["method"]), [*alike, *ours][0])
 
 
-def number(seconds):
-    return f"{seconds:.2g}" if seconds < 10 else f"{seconds:.0f}"
+def number(value):
+    """Two significant digits below ten, and whole numbers above, with thin spaces at the thousands."""
+    return f"{value:.2g}" if value < 10 else f"{value:,.0f}".replace(",", "\u202f")
 
 
 def learning(rows):
