@@ -229,3 +229,19 @@ def test_a_run_on_unseen_data_is_the_estimator_alone(monkeypatch):
 
 def test_the_unseen_sets_are_a_study_that_can_run():
     assert len(runner.load("choose_alpha_unseen").runs()) == 3 * 10 * 6
+
+
+def test_rows_of_the_unseen_sets_come_out_again():
+    results = runner.results("choose_alpha_unseen")
+    for power in ("0", "0.5"):
+        kept = results.query("data == 'diabetes' and split == 3 and power == @power").iloc[0]
+        found = choose_alpha_unseen.compute("diabetes", 3, power)
+        assert found["nll"] == pytest.approx(kept["nll"], abs=0.01)
+        assert found["score"] == pytest.approx(kept["score"], abs=0.01)
+
+
+def test_the_unseen_sets_are_complete_and_the_choice_is_no_better_there():
+    found = choose_alpha_unseen.regrets(runner.results("choose_alpha_unseen"))
+    assert {data: row["splits"] for data, row in found.items()} == dict.fromkeys(choose_alpha_unseen.DATA, 10)
+    assert all(abs(row["difference"]) < 2 * row["error"] for row in found.values())
+    assert all(8.5 < row["fits"] < 15 for row in found.values())
