@@ -66,7 +66,7 @@ def beside(rows, size):
         table.append([
             size_in_words(row["size"]), NAMES[row["package"]], row["method"],
             number(row["seconds"]) if row["threads"] == 1 else "–", number(two["seconds"]) if two else "–",
-            number(row["seconds"] / counterpart(row, same)["seconds"]) if row is not floor else "–",
+            "–" if row["package"] == "floor" else number(row["seconds"] / counterpart(row, same)["seconds"]),
             number(row["seconds"] / floor["seconds"]) if floor else "–", number(row["megabytes"]),
         ])  # fmt: skip
     return table
