@@ -18,6 +18,7 @@ from pathlib import Path
 from threadpoolctl import threadpool_limits
 
 from figures.experiments import executors, tables
+from figures.experiments.provenance import provenance
 from figures.experiments.studies import Study, key, load, studies
 from figures.experiments.tables import read_rows, results
 from figures.progress import progress
@@ -88,7 +89,7 @@ class Run:
                 raise ValueError(f"compute returned {sorted(outputs)}, OUTPUTS are {sorted(study.OUTPUTS)}")
         except Exception as problem:
             return self.failed(inputs, problem, time.perf_counter() - start)
-        return {**inputs, **outputs, "seconds": _rounded(time.perf_counter() - start), "error": "", "versions": versions()}
+        return {**inputs, **outputs, **self._described(inputs, time.perf_counter() - start)}
 
     def failed(self, inputs, problem, seconds=0.0):
         """The row of a run that raised `problem`."""
@@ -96,7 +97,12 @@ class Run:
         if problem.__traceback__:
             where = traceback.extract_tb(problem.__traceback__)[-1]
             error += f" ({Path(where.filename).name}, line {where.lineno})"
-        return {**inputs, "seconds": _rounded(seconds), "error": " ".join(error.split()), "versions": versions()}
+        return {**inputs, **self._described(inputs, seconds), "error": " ".join(error.split())}
+
+    def _described(self, inputs, seconds):
+        """What a row says of its run besides inputs and outputs."""
+        study = importlib.import_module(self.module)
+        return {"seconds": _rounded(seconds), "error": "", "versions": versions(), **provenance(study, inputs)}
 
 
 @contextlib.contextmanager

@@ -7,6 +7,7 @@ gives its identifier. The module holds
                          what teaches most for its time first, for a grid may be stopped anywhere
     compute(**inputs)    computes one run and returns a dict
     OUTPUTS              the names in that dict
+    READS                optional: names of data sets that every run reads and that are not among its inputs
     prepare()            optional: called once before the runs, e.g. to fetch data; stops the study if it raises
     UNFINISHED           optional: why runs of the grid are missing from the committed results
     FIGURES              optional: {name: (draw, (width, height))}, draw(figure, results) and its size in inches
@@ -21,6 +22,7 @@ from pathlib import Path
 from types import ModuleType
 
 from figures import FOLDER
+from figures.experiments import provenance
 
 RESULTS = FOLDER / "results"
 # identifier of a study, which names its table of results -> folder.module
@@ -64,7 +66,7 @@ STUDIES = {
     "vil_rows": "villacampa2017.rows",
     "villacampa_tables": "villacampa2017.tables",
 }
-BOOKKEEPING = ("seconds", "error", "versions")
+BOOKKEEPING = ("seconds", "error", "versions", *provenance.COLUMNS, "check")
 
 
 @dataclass(frozen=True)

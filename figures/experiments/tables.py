@@ -6,10 +6,11 @@ import io
 import os
 import socket
 import time
+import zlib
 
 import filelock
 
-from figures.experiments.studies import cell, key, load
+from figures.experiments.studies import BOOKKEEPING, cell, key, load
 
 
 def results(study_id):
@@ -18,17 +19,42 @@ def results(study_id):
 
     study = load(study_id)
     header = ",".join(study.columns) + "\n"
-    table = pd.read_csv(io.StringIO(_whole_lines(study) or header))
+    read_rows(study)        # complains of a row that is not as it was written
+    table = pd.read_csv(io.StringIO(_whole_lines(study) or header), dtype=dict.fromkeys(BOOKKEEPING[2:], str))
     return table[table["error"].isna()].drop(columns="error").reset_index(drop=True)
 
 
 def read_rows(study):
-    """The rows of a study's file as dicts of strings; a last line that was cut off in mid-writing is left out."""
+    """The rows of a study's file as dicts of strings; a last line that was cut off in mid-writing is left out.
+
+    Raises
+    ------
+    ValueError
+        If the file has other columns than the study, or a row is not as it was written: its `check` says so.
+    """
     table = csv.DictReader(io.StringIO(_whole_lines(study)))
     if table.fieldnames and tuple(table.fieldnames) != study.columns:
         raise ValueError(f"{study.file} has the columns {', '.join(table.fieldnames)}, but the study now writes "
                          f"{', '.join(study.columns)}; move the old file away to start afresh")
-    return list(table)
+    return [_checked(study, table.line_num, row) for row in table]
+
+
+def _checked(study, line, row):
+    if None in row or None in row.values() or row["check"] != _check(row):
+        raise ValueError(f"{study.file}, line {line}: this row is not as it was written (its check does not fit); restore the "
+                         "line from the version control, or delete it and its run will be computed again")
+    return row
+
+
+def _check(row):
+    """Eight digits that change with any cell of a row."""
+    return f"{zlib.crc32(','.join(text for name, text in row.items() if name != 'check').encode()):08x}"
+
+
+def _sealed(study, row):
+    """The cells of a row, in the order of the columns, and their check."""
+    cells = {name: cell(row.get(name, "")) for name in study.columns}
+    return cells | {"check": _check(cells)}
 
 
 def missing_runs(study, splits=None, rows=None):
@@ -42,7 +68,7 @@ def write_rows(study, rows):
     text = io.StringIO()
     table = csv.DictWriter(text, study.columns, lineterminator="\n")
     table.writeheader()
-    table.writerows(rows)
+    table.writerows(_sealed(study, row) for row in rows)
     study.file.parent.mkdir(parents=True, exist_ok=True)
     draft = study.file.with_suffix(".draft")
     with draft.open("w", encoding="utf-8", newline="") as stream:
@@ -56,8 +82,7 @@ def append(study, row):
     """Add one row to the file, and return when it is on the disk."""
     # opened anew for every row: the file may have been replaced meanwhile, for example by a version control system
     with study.file.open("a", encoding="utf-8", newline="") as stream:
-        table = csv.DictWriter(stream, study.columns, restval="", lineterminator="\n")
-        table.writerow({name: cell(value) for name, value in row.items()})
+        csv.DictWriter(stream, study.columns, lineterminator="\n").writerow(_sealed(study, row))
         stream.flush()
         os.fsync(stream.fileno())
 

@@ -79,14 +79,15 @@ def calls(study):
 
 def values(study):
     """The file without what differs between two machines or days."""
-    return [{name: text for name, text in row.items() if name not in ("seconds", "versions")}
+    return [{name: text for name, text in row.items() if name not in ("seconds", "check")}
             for row in runner.read_rows(study)]
 
 
 def test_rows_hold_inputs_outputs_and_how_they_came_about(study):
     assert runner.run(study, execute=here) == (12, 0)
     rows = runner.read_rows(study)
-    assert list(rows[0]) == ["name", "split", "alpha", "product", "threads", "seconds", "error", "versions"]
+    assert list(rows[0]) == ["name", "split", "alpha", "product", "threads", "seconds", "error", "versions",
+                             "commit", "code", "data_hash", "machine", "check"]
     assert [runner.key(inputs) for inputs in study.runs()] == [(r["name"], r["split"], r["alpha"]) for r in rows]
     for row in rows:
         assert float(row["product"]) == int(row["split"]) * float(row["alpha"])      # every digit is kept
@@ -474,3 +475,12 @@ def test_every_study_of_the_book_can_be_loaded():
     for study_id in runner.studies():
         study = runner.load(study_id)
         assert study.title and study.columns
+
+
+@pytest.mark.parametrize("was, now", [(",0.1,", ",0.2,"), ("0.1,0.1,", "0.1,0.1x,"), ("a,1,0.1", "a,1"), ("\na,1", "\n\"a,1")])
+def test_a_row_that_is_not_as_it_was_written_is_named_with_its_line(study, was, now):
+    runner.run(study, execute=here)
+    text = study.file.read_text()
+    study.file.write_text(text.replace(was, now, 1))
+    with pytest.raises(ValueError, match=rf"{study.file.name}, line \d+: this row is not as it was written.*restore the line"):
+        runner.run(study, execute=here)

@@ -1,0 +1,173 @@
+"""Where a row of results comes from: the commit, the code that decides its numbers, its data and the machine.
+
+`code` is a fingerprint of what `compute` of a study can reach: within the studies the functions and constants that it
+uses, directly or through others, and of `pepcore` every module that is imported on the way. Comments, docstrings, and
+whatever only draws do not count, so two rows with one fingerprint were computed by the same code, whatever their commits.
+
+Rows from before all this was recorded have `<=` and the first commit that holds them, and no fingerprints: the code of
+that commit or of an earlier one computed them.
+"""
+
+import ast
+import functools
+import hashlib
+import importlib.util
+import platform
+import re
+import subprocess
+from pathlib import Path
+
+import threadpoolctl
+
+from figures import FOLDER
+from pepcore.datasets.catalogue import registry
+
+COLUMNS = ("commit", "code", "data_hash", "machine")
+DIGITS = 12
+
+
+def provenance(module, inputs):
+    """The columns of a run of the study in that module, as a dict of strings."""
+    return {"commit": commit(), "code": code(module.__name__), "data_hash": data_hash(module, inputs), "machine": machine()}
+
+
+@functools.cache
+def commit():
+    """The commit of the code on this machine, with a + if its Python files were changed since; "" outside a repository."""
+    try:
+        named = _git("rev-parse", f"--short={DIGITS}", "HEAD")
+        return named + ("+" if _git("status", "--porcelain", "--", "*.py", "pepcore", "data") else "")
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+
+
+def _git(*words):
+    done = subprocess.run(["git", *words], cwd=FOLDER.parent, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+@functools.cache
+def machine():
+    """The processor and the BLAS libraries, in words."""
+    libraries = {f"{'OpenBLAS' if pool['internal_api'] == 'openblas' else pool['internal_api']} {pool['version']} "
+                 f"{pool.get('architecture', '')}".strip()
+                 for pool in threadpoolctl.threadpool_info() if pool["user_api"] == "blas"}
+    return "; ".join([_processor(), *sorted(libraries)])
+
+
+def _processor():
+    described = Path("/proc/cpuinfo")
+    if described.exists() and (name := re.search(r"^model name\s*: (.*)$", described.read_text(), re.MULTILINE)):
+        return " ".join(name[1].split())
+    return platform.processor() or platform.machine()
+
+
+def data_hash(module, inputs):
+    """A fingerprint of the values of the data sets that a run reads; "" if all its data are generated.
+
+    These are the sets among its inputs, and those in the module's `READS`.
+    """
+    names = [value for value in (*getattr(module, "READS", ()), *inputs.values()) if value in registry]
+    return _digest(registry[name].content for name in names) if names else ""
+
+
+@functools.cache
+def code(module):
+    """The fingerprint of all that decides the numbers of the study in the module of that name."""
+    return _digest(f"{place}: {text}" for place, text in sorted(_reach(module, "compute", {}).items()))
+
+
+def _digest(texts):
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:DIGITS]
+
+
+def _reach(module, name, found):
+    """Add to `found` the statement that defines `name` in the module, and all that it uses."""
+    if f"{module}.{name}" in found or name not in (defined := _definitions(module)):
+        return found
+    statement = defined[name]
+    if isinstance(statement, str):
+        return _reach_import(statement, found)
+    found[f"{module}.{name}"] = ast.unparse(statement)
+    for part in ast.walk(statement):
+        if isinstance(part, ast.Name):
+            _reach(module, part.id, found)
+        elif isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name):
+            imported = defined.get(part.value.id)
+            if isinstance(imported, str) and _is_ours(imported):
+                _reach(imported, part.attr, found)
+    return found
+
+
+def _reach_import(target, found):
+    """What `target`, "module" or "module.name", brings along when it is used."""
+    if target.partition(".")[0] == "pepcore":
+        return _reach_package(target, found)
+    if _is_ours(target):
+        return found        # a module of ours: only the names that are asked of it count
+    module, _, name = target.rpartition(".")
+    return _reach(module, name, found) if _is_ours(module) else found
+
+
+def _reach_package(target, found):
+    """Add the module of `pepcore` that holds `target`, and those that it imports."""
+    module = target if _is_ours(target) else target.rpartition(".")[0]
+    if module == "pepcore":
+        described = _definitions(module).get(target.rpartition(".")[2])
+        return _reach_package(described, found) if isinstance(described, str) else found
+    if module not in found:
+        found[module] = ast.unparse(_tree(module))
+        for imported in _imports(module).values():
+            if imported.startswith("pepcore."):
+                _reach_package(imported, found)
+    return found
+
+
+@functools.cache
+def _definitions(module):
+    """What the top level of a module defines: name -> its statement, or for an import the full name of what it is."""
+    defined = {}
+    for statement in _tree(module).body:
+        if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+            defined[statement.name] = statement
+        elif isinstance(statement, (ast.Assign, ast.AnnAssign)):
+            for part in ast.walk(statement):
+                if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+                    defined[part.id] = statement
+    return _imports(module) | defined
+
+
+@functools.cache
+def _imports(module):
+    """The names that imports anywhere in the module give, each with the full name of what it stands for."""
+    names, is_package = {}, _source(module).name == "__init__.py"
+    for part in ast.walk(_tree(module)):
+        if isinstance(part, ast.Import):
+            names |= {alias.asname or alias.name: alias.name for alias in part.names}
+        elif isinstance(part, ast.ImportFrom):
+            above = module.split(".")[:None if is_package and part.level == 1 else -part.level] if part.level else []
+            origin = ".".join([*above, *([part.module] if part.module else [])])
+            names |= {alias.asname or alias.name: f"{origin}.{alias.name}" for alias in part.names}
+    return names
+
+
+@functools.cache
+def _tree(module):
+    """The module as a syntax tree without docstrings."""
+    tree = ast.parse(_source(module).read_text(encoding="utf-8"))
+    for part in ast.walk(tree):
+        if isinstance(part, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(part, clean=False) is not None:
+            part.body = part.body[1:] or [ast.Pass()]
+    return tree
+
+
+def _is_ours(name):
+    """Whether there is a module of that name in this project."""
+    try:
+        return name.partition(".")[0] in ("figures", "pepcore") and importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:     # what stands before the last point is no package
+        return False
+
+
+def _source(module):
+    return Path(importlib.util.find_spec(module).origin)

@@ -1,0 +1,82 @@
+"""Where rows come from: the fingerprints of code and data change with what decides a number, and with nothing else."""
+
+import sys
+import textwrap
+
+import pytest
+
+from figures.experiments import provenance, studies
+
+
+@pytest.fixture
+def fingerprint(tmp_path, monkeypatch):
+    """A function: source of a study -> the fingerprint of its code."""
+    monkeypatch.syspath_prepend(tmp_path)
+    number = iter(range(100))
+
+    def of(source):
+        name = f"study_{tmp_path.name.replace('-', '_')}_{next(number)}"
+        (tmp_path / f"{name}.py").write_text(textwrap.dedent(source))
+        reached = provenance._reach(name, "compute", {})
+        return provenance._digest(f"{place.partition('.')[2]}: {text}" for place, text in sorted(reached.items()))
+
+    yield of
+    for name in [name for name in sys.modules if name.startswith("study_")]:
+        del sys.modules[name]
+
+
+STUDY = '''
+    """A study."""
+    from pepcore.kernels import SquaredExponential
+
+    SCALE = 2.0
+    COLOUR = "red"
+
+    def compute(x):
+        """One run."""
+        return {"y": _scaled(x), "k": SquaredExponential()}
+
+    def _scaled(x):
+        return SCALE * x    # in metres
+
+    def draw(figure, results):
+        figure.plot(results, COLOUR)
+'''
+
+
+@pytest.mark.parametrize("was, now", [("return SCALE * x", "return SCALE + x"), ("SCALE = 2.0", "SCALE = 3.0"),
+                                      ("SquaredExponential", "Matern52"), ('{"y"', '{"z"')])
+def test_what_decides_a_number_changes_the_fingerprint(fingerprint, was, now):
+    assert fingerprint(STUDY.replace(was, now)) != fingerprint(STUDY)
+
+
+@pytest.mark.parametrize("was, now", [("A study.", "A better study."), ("# in metres", ""), ("One run.", "One."),
+                                      ('COLOUR = "red"', 'COLOUR = "blue"'), ("figure.plot", "figure.scatter")])
+def test_words_and_drawing_do_not(fingerprint, was, now):
+    assert fingerprint(STUDY.replace(was, now)) == fingerprint(STUDY)
+
+
+def test_a_study_reaches_its_functions_those_of_other_studies_and_the_package():
+    reached = provenance._reach("figures.experiments.book.choose_alpha", "compute", {})
+    book, bui2017 = "figures.experiments.book.choose_alpha", "figures.experiments.bui2017.uci_regression"
+    assert {f"{book}.compute", f"{book}._refits", f"{book}.EVALUATIONS", f"{bui2017}.standardised", "pepcore.power_ep.closed_form",
+            "pepcore.training.search", "pepcore.gaussian"} <= reached.keys()
+    assert not {f"{book}.grid", f"{bui2017}.draw", "pepcore.multiclass", "pepcore.online"} & reached.keys()
+
+
+def test_every_study_has_a_fingerprint_of_its_own():
+    modules = [studies.load(study_id).module.__name__ for study_id in studies.studies()]
+    assert len({provenance.code(module) for module in modules}) == len(modules)
+
+
+def test_data_are_known_by_their_checksums():
+    module = studies.load("uci_regression").module
+    boston, energy = ({"data": name, "split": 0} for name in ("boston", "energy"))
+    assert provenance.data_hash(module, boston) == provenance.data_hash(module, boston | {"split": 1})
+    assert provenance.data_hash(module, boston) != provenance.data_hash(module, energy)
+    assert provenance.data_hash(module, {"data": "made up"}) == ""
+
+
+def test_the_machine_is_named_in_words():
+    processor, *libraries = provenance.machine().split("; ")
+    assert processor and libraries
