@@ -44,13 +44,13 @@ STUDY = '''
 '''
 
 
-@pytest.mark.parametrize("was, now", [("return SCALE * x", "return SCALE + x"), ("SCALE = 2.0", "SCALE = 3.0"),
+@pytest.mark.parametrize(("was", "now"), [("return SCALE * x", "return SCALE + x"), ("SCALE = 2.0", "SCALE = 3.0"),
                                       ("SquaredExponential", "Matern52"), ('{"y"', '{"z"')])
 def test_what_decides_a_number_changes_the_fingerprint(fingerprint, was, now):
     assert fingerprint(STUDY.replace(was, now)) != fingerprint(STUDY)
 
 
-@pytest.mark.parametrize("was, now", [("A study.", "A better study."), ("# in metres", ""), ("One run.", "One."),
+@pytest.mark.parametrize(("was", "now"), [("A study.", "A better study."), ("# in metres", ""), ("One run.", "One."),
                                       ('COLOUR = "red"', 'COLOUR = "blue"'), ("figure.plot", "figure.scatter")])
 def test_words_and_drawing_do_not(fingerprint, was, now):
     assert fingerprint(STUDY.replace(was, now)) == fingerprint(STUDY)
@@ -59,8 +59,8 @@ def test_words_and_drawing_do_not(fingerprint, was, now):
 def test_a_study_reaches_its_functions_those_of_other_studies_and_the_package():
     reached = provenance._reach("figures.experiments.book.choose_alpha", "compute", {})
     book, bui2017 = "figures.experiments.book.choose_alpha", "figures.experiments.bui2017.uci_regression"
-    assert {f"{book}.compute", f"{book}._refits", f"{book}.EVALUATIONS", f"{bui2017}.standardised", "pepcore.power_ep.closed_form",
-            "pepcore.training.search", "pepcore.gaussian"} <= reached.keys()
+    assert {f"{book}.compute", f"{book}._refits", f"{book}.EVALUATIONS", f"{bui2017}.standardised",
+            "pepcore.power_ep.closed_form", "pepcore.training.search", "pepcore.gaussian"} <= reached.keys()
     assert not {f"{book}.grid", f"{bui2017}.draw", "pepcore.multiclass", "pepcore.online"} & reached.keys()
 
 
