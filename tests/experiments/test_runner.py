@@ -477,7 +477,8 @@ def test_every_study_of_the_book_can_be_loaded():
         assert study.title and study.columns
 
 
-@pytest.mark.parametrize(("was", "now"), [(",0.1,", ",0.2,"), ("0.1,0.1,", "0.1,0.1x,"), ("a,1,0.1", "a,1"), ("\na,1", "\n\"a,1")])
+@pytest.mark.parametrize(("was", "now"), [(",0.1,", ",0.2,"), ("0.1,0.1,", "0.1,0.1x,"), ("a,1,0.1", "a,1"),
+                                          ("\na,1", "\n\"a,1")])
 def test_a_row_that_is_not_as_it_was_written_is_named_with_its_line(study, was, now):
     runner.run(study, execute=here)
     text = study.file.read_text()
