@@ -63,10 +63,11 @@ def test_a_worker_that_dies_loses_and_doubles_nothing(study):
     assert str(os.getpid()) not in {row["worker"] for row in rows}
 
 
-def test_a_run_that_kills_every_worker_is_a_failed_run(study, monkeypatch):
+def test_a_run_that_kills_its_worker_is_a_failed_run(study, monkeypatch):
+    """One death is enough here, so that the other worker is left for the rest: a busy machine may start no new one in time."""
     monkeypatch.setenv("STUDY_KILLS", "1")
     with cluster() as workers, distributed.Client(workers.scheduler_address) as client:
-        client.run_on_scheduler(lambda dask_scheduler: setattr(dask_scheduler, "allowed_failures", 1))
+        client.run_on_scheduler(lambda dask_scheduler: setattr(dask_scheduler, "allowed_failures", 0))
         assert runner.run(study, execute=executors.on_dask(workers.scheduler_address)) == (30, 2)
     rows = runner.read_rows(study)
     assert len(rows) == 30
