@@ -76,7 +76,7 @@ class Parameter:
 ALPHA = Parameter("alpha", tuple(i / 20 for i in range(21)), label="α", format=".2f", start=0.5)
 
 
-def slider(draw, alt, parameter=ALPHA, second=None, size=(7, 3.6)):
+def slider(draw, alt, parameter=ALPHA, second=None, size=(7, 3.6), *, name="", caption=""):
     """A slider, or two, over the frames that `draw` makes.
 
     Parameters
@@ -89,6 +89,8 @@ def slider(draw, alt, parameter=ALPHA, second=None, size=(7, 3.6)):
     second : Parameter, optional
         A second slider below the first; keep to about 11 x 5 frames.
     size : (width, height) in inches; at most 7 wide, or the text is too small on a phone
+    name, caption : str
+        The label of the figure, as in fig-pep-humps, and one sentence that says what to see.
 
     Returns
     -------
