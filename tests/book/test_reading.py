@@ -1,0 +1,97 @@
+"""A chapter is for one sitting: how long it is, how much code it shows, and that what it announces is there."""
+
+import ast
+import json
+import re
+
+import build_book
+import pytest
+import yaml
+from conftest import ROOT
+
+MOST_WORDS, MOST_WORDS_OF_A_STUDY, MOST_LINES, WIDEST = 4700, 3500, 320, 80
+WORDS_A_MINUTE = 130
+HIDDEN = {"hide-input", "remove-input", "hide-cell", "remove-cell"}
+REFERENCES = {"identities"}     # a page to look things up in
+STUDIES = {path.rsplit("/", 1)[1] for part in yaml.safe_load((ROOT / "_toc.yml").read_text())["parts"]
+           if part["caption"] == "Studies" for path in [chapter["file"] for chapter in part["chapters"]]}
+CHAPTERS = [path for path in build_book.chapters() if path.stem not in REFERENCES]
+
+
+@pytest.fixture(params=CHAPTERS, ids=lambda path: path.stem)
+def chapter(request):
+    return request.param.stem, json.loads(request.param.read_text(encoding="utf-8"))["cells"]
+
+
+def source(cell):
+    return "".join(cell["source"])
+
+
+def words(text):
+    """How many words a reader reads: formulas, code, options of directives and targets of links do not count."""
+    for pattern in (r"\$\$.*?\$\$", r"\$[^$]*\$", r"(?ms)^(`{3,}|:{3,})\{math\}.*?^\1", r"(?m)^:[\w-]+:[^\n]*$",
+                    r"\{[\w:]+\}`[^`]*`", r"`[^`]*`", r"\]\([^)]*\)"):
+        text = re.sub(pattern, " ", text, flags=re.DOTALL)
+    return len(re.findall(r"[^\W\d_][\w'’-]*", text))
+
+
+def read(cells):
+    """The cells of one sitting: all but the exercises and their solutions, which are folded."""
+    parts, exercises = [], False
+    for cell in cells:
+        headings = re.findall(r"^## (.*)$", source(cell), re.MULTILINE) if cell["cell_type"] == "markdown" else []
+        if headings:
+            exercises = headings[-1].startswith("Exercises")
+        if not exercises:
+            parts.append(cell)
+    return parts
+
+
+def prose(cells):
+    """The Markdown of these cells."""
+    return "\n\n".join(source(cell) for cell in cells if cell["cell_type"] == "markdown")
+
+
+def visible(cells):
+    """The code that the page shows open."""
+    return [source(cell) for cell in cells
+            if cell["cell_type"] == "code" and not HIDDEN.intersection(cell["metadata"].get("tags", []))]
+
+
+def calls(code, name):
+    """Whether code calls a function of that name, as `name(...)` or `module.name(...)`."""
+    return any(isinstance(node, ast.Call) and name == getattr(node.func, "id", getattr(node.func, "attr", None))
+               for node in ast.walk(ast.parse(code)))
+
+
+def test_words_are_counted_without_formulas_code_and_links():
+    text = "Two words, $a$ and [a link](https://example.org/x-y) to `code` by {eq}`gp-prior`.\n$$\nx = y\n$$\n:label: no"
+    assert words(text) == 7
+
+
+def test_a_chapter_is_for_one_sitting(chapter):
+    name, cells = chapter
+    assert words(prose(read(cells))) <= (MOST_WORDS_OF_A_STUDY if name in STUDIES else MOST_WORDS)
+
+
+def test_the_time_that_is_announced_is_enough_to_read(chapter):
+    _, cells = chapter
+    minutes = re.search(r"\*\*Time[:.]?\*\*:?\D*(\d+) minutes", prose(read(cells)))
+    assert int(minutes[1]) >= words(prose(read(cells))) / WORDS_A_MINUTE
+
+
+def test_visible_code_is_short_and_narrow(chapter):
+    _, cells = chapter
+    lines = [line for code in visible(read(cells)) for line in code.splitlines()]
+    assert len(lines) <= MOST_LINES
+    assert [line for line in lines if len(line) > WIDEST] == []
+
+
+def test_every_slider_is_shown_with_name_and_caption(chapter):
+    _, cells = chapter
+    for cell in cells:
+        if cell["cell_type"] == "code" and calls(source(cell), "slider"):
+            last = ast.parse(source(cell)).body[-1]
+            assert isinstance(last, ast.Expr) and calls(ast.unparse(last), "slider"), source(cell)
+            assert {"name", "caption"} <= {keyword.arg for keyword in last.value.keywords}, source(cell)
+            assert any("text/html" in output.get("data", {}) for output in cell["outputs"]), source(cell)
