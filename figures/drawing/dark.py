@@ -5,6 +5,8 @@ out from the pale card stands out as much from the dark one. What is coloured by
 heat maps) stays as it is, with all that is written on it, since its colour bar explains it.
 """
 
+import functools
+
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.collections import Collection, QuadMesh, TriMesh
@@ -39,17 +41,23 @@ def dark(colour):
     tuple (red, green, blue, opacity)
     """
     *rgb, opacity = to_rgba(colour)
+    return (*_dark(tuple(rgb)), opacity)
+
+
+@functools.cache
+def _dark(rgb):
+    """The colour for the dark theme of an opaque one."""
+    if to_hex(rgb) == CARD:
+        return to_rgba(DARK_CARD)[:3]
     lightness, *hue = _lab(rgb)
     pale, deep = _lab(to_rgba(CARD)[:3])[0], _lab(to_rgba(INK)[:3])[0]
     low, high = _lab(to_rgba(DARK_CARD)[:3])[0], _lab(to_rgba(DARK_INK)[:3])[0]
     turned = np.clip(low + (pale - lightness) * (high - low) / (pale - deep), 0, 1)
-    if to_hex(rgb) == CARD:
-        return to_rgba(DARK_CARD, opacity)
     for strength in np.linspace(1, 0, 21):      # as much colour as a screen can show at this lightness
         found = _rgb([turned, *(strength * np.array(hue))])
         if np.all((found >= -1e-3) & (found <= 1 + 1e-3)):
             break
-    return (*(float(part) for part in np.clip(found, 0, 1)), opacity)
+    return tuple(float(part) for part in np.clip(found, 0, 1))
 
 
 def _lab(rgb):

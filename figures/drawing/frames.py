@@ -26,7 +26,7 @@ DENSITY = 2             # pixels of a file for a CSS pixel
 COLOURS = 64            # in a frame's palette
 COLOUR_STEP = 24        # two colours of a palette differ by more than this, summed over red, green and blue
 MANY_OFF = 0.02         # share of pixels that a palette may change visibly
-HEAVY = 45_000          # bytes of a compressed SVG from which on a PNG is the better choice
+HEAVY = 60_000          # bytes of a compressed SVG from which on a PNG is the better choice
 NAMELESS = {"Date": None, "Creator": None, "Format": None, "Type": None}
 
 
@@ -43,9 +43,8 @@ def new_figure(size):
 
 def finish(fig):
     """Give the drawing its final places."""
-    if not any(ax.get_subplotspec() for ax in fig.axes):
-        fig.set_layout_engine("none")       # the drawing placed its axes by hand, or has none
-    fig.draw_without_rendering()
+    if any(ax.get_subplotspec() for ax in fig.axes):      # otherwise the drawing placed its axes by hand, or has none
+        fig.get_layout_engine().execute(fig)
     fig.set_layout_engine("none")           # it must not move between light and dark
 
 
@@ -84,10 +83,16 @@ def _svg(fig, tight):
 
 def png(fig, dpi=DPI, tight=False):
     """A PNG of the figure, as bytes; one with few colours keeps only those."""
-    stream = io.BytesIO()
+    stream, before = io.BytesIO(), fig.dpi
     with _canvas(fig, FigureCanvasAgg) as canvas:
-        canvas.print_figure(stream, format="png", dpi=dpi, bbox_inches="tight" if tight else None, facecolor="auto")
-    return with_palette(np.asarray(Image.open(stream).convert("RGB")))
+        if tight:
+            canvas.print_figure(stream, format="png", dpi=dpi, bbox_inches="tight", facecolor="auto")
+            return with_palette(np.asarray(Image.open(stream).convert("RGB")))
+        fig.set_dpi(dpi)
+        canvas.draw()
+        pixels = np.asarray(canvas.buffer_rgba())[..., :3]
+        fig.set_dpi(before)
+    return with_palette(pixels)
 
 
 @contextlib.contextmanager
