@@ -110,9 +110,9 @@ def heading(soup):
 def add_links_back(page, found):
     """The bibliography's HTML with the citing pages behind each reference."""
     for anchor, citing in found.items():
-        links = ", ".join(f'<a href="{file}">{html.escape(re.match(r"[0-9]+(?=[.])|.*", title)[0])}</a>' for file, title in citing)
-        page = re.sub(rf'(<div[^>]*id="{re.escape(anchor)}"[^>]*>.*?)(</div>)',
-                      lambda m, links=links: f'{m[1]}<p class="cited-in">cited in {links}</p>\n{m[2]}', page, count=1, flags=re.DOTALL)
+        links = ", ".join(f'<a href="{file}">{html.escape(title)}</a>' for file, title in citing)
+        line = f'<p class="cited-in">Cited in {links}.</p>\n'
+        page = re.sub(rf'(<div[^>]*id="{re.escape(anchor)}"[^>]*>.*?)(</div>)', rf"\1{line}\2", page, count=1, flags=re.DOTALL)
     return page
 
 
@@ -121,7 +121,8 @@ def finish(app, problem):
     if problem:
         return
     site, config = Path(app.outdir), yaml.safe_load((ROOT / "_config.yml").read_text())
-    pages = {path: BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser") for path in sorted(site.rglob("chapters/*.html"))}
+    pages = {path: BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
+             for path in sorted((site / "chapters").glob("*.html"))}
     cited = links_back(site, pages)
     for path, soup in pages.items():
         page = unique_ids(path.read_text(encoding="utf-8"))
