@@ -11,8 +11,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import yaml
-from build_book import ROOT
 from bs4 import BeautifulSoup
+from build_book import ROOT
 
 LONGEST = 300       # characters of a description
 NOT_FOUND = """<!DOCTYPE html>
