@@ -77,7 +77,7 @@ def finish(app, problem):
         if better != page:
             path.write_text(better, encoding="utf-8")
     cut_fonts(site)
-    for file in [*(site / "_static/scripts").glob("fontawesome.js*"), *(site / "_static").rglob("*.map")]:
+    for file in {*(site / "_static/scripts").glob("fontawesome.js*"), *(site / "_static").rglob("*.map")}:
         file.unlink()
 
 

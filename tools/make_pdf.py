@@ -50,7 +50,8 @@ CONTENTS = """<html lang="en"><title>{title}</title><style>
 h1 {{ margin: 45mm 0 5mm; font-size: 26pt; line-height: 1.2; }} section {{ break-before: page; }}
 h2 {{ margin: 1.2em 0 0.2em; font-size: 11pt; }} p {{ display: flex; margin: 0.25em 0; }}
 p i {{ flex: 1; margin: 0 0.4em 0.35em; border-bottom: 1px dotted #777; }}
-</style><h1>{title}</h1><div>{author}</div><div>{licence}</div><section><h1 style="margin: 0 0 5mm">Contents</h1>{lines}</section>"""
+section > h1 {{ margin: 0 0 5mm; }}
+</style><h1>{title}</h1><div>{author}</div><div>{licence}</div><section><h1>Contents</h1>{lines}</section>"""
 NUMBERS = """<html><style>@page {{ size: A4; margin: 0; }} body {{ margin: 0; font: 9pt sans-serif; }}
 div {{ height: 297mm; break-after: page; position: relative; }} div:last-child {{ break-after: auto; }}
 span {{ position: absolute; bottom: 9mm; width: 100%; text-align: center; }}</style>{pages}</html>"""

@@ -43,9 +43,14 @@ def new_figure(size):
 
 def finish(fig):
     """Give the drawing its final places."""
-    if any(ax.get_subplotspec() for ax in fig.axes):      # otherwise the drawing placed its axes by hand, or has none
+    if _has_a_grid(fig):
         fig.get_layout_engine().execute(fig)
     fig.set_layout_engine("none")           # it must not move between light and dark
+
+
+def _has_a_grid(fig):
+    """Whether a layout can be computed: the drawing placed its axes in a grid, and not by hand."""
+    return any(ax.get_subplotspec() for ax in fig.axes)
 
 
 def save(fig, path, kind=None, tight=False):
@@ -131,10 +136,12 @@ def with_palette(pixels):
 
 
 def still(fig):
-    """How a notebook shows a figure that is no slider: a PNG, and while the book is built its files as well.
+    """The PNG by which a notebook shows a figure that is no slider; while the book is built its files are written as well.
 
     The files are called by the PNG's hash, which is also what the build calls the PNG.
     """
+    if not _has_a_grid(fig):
+        fig.set_layout_engine("none")
     picture = png(fig, tight=True)
     if folder():
         target = folder() / "still" / hashlib.sha256(picture).hexdigest()
@@ -142,4 +149,4 @@ def still(fig):
         width, height = Image.open(io.BytesIO(picture)).size
         described = {"kind": save(fig, target, tight=True), "width": width, "height": height}
         target.with_suffix(".json").write_text(json.dumps(described))
-    return {"image/png": picture}
+    return picture

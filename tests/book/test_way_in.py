@@ -37,7 +37,8 @@ def test_previews_need_a_whole_address(monkeypatch):
 
 
 def test_a_description_is_the_first_words_cut_at_a_word():
-    article = BeautifulSoup(f"<div class='admonition'><p>no</p></div><p>First \n words.</p><p>{'longer ' * 60}</p>", "html.parser")
+    said = f"<div class='admonition'><p>no</p></div><p>First \n words.</p><p>{'longer ' * 60}</p>"
+    article = BeautifulSoup(said, "html.parser")
     said = way_in.description(article)
     assert said.startswith("First words. longer") and said.endswith("longer …") and len(said) <= way_in.LONGEST + 2
 
