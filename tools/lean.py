@@ -20,7 +20,12 @@ UNUSED = [
 ]
 DESIGN = [r'<link[^>]*href="[^"]*sphinx-design\.min\.css[^>]*/>', r'<script[^>]*src="[^"]*design-tabs\.js[^>]*></script>']
 SEARCH = [rf'<script[^>]*src="[^"]*{name}\.js[^>]*></script>' for name in ("searchtools", "language_data", "searchindex")]
+ICON_RULE = r'((?:\.fa-[a-z0-9-]+:before,?)+)\{content:"\\([0-9a-f]+)"\}'
+PRELOAD = ["core", "input/tex", "output/chtml", "output/chtml/fonts/tex"]       # what MathJax's start asks for next
 REPAIRS = [
+    (r'<div role="list" class="citation-list">', '<div class="citation-list">'),
+    (r'(<script async="async" src="([^"]*mathjax/)startup\.js)', lambda found: "".join(
+        f'<link rel="preload" as="script" href="{found[2]}{part}.js">\n    ' for part in PRELOAD) + found[1]),
     (r'<summary aria-label="Toggle hidden content">', "<summary>"),     # its own text says more
 ]
 
@@ -34,11 +39,16 @@ def lighten(page, search=False):
     return page
 
 
+def icon_names(site):
+    """The names of the icons that the pages ask for."""
+    return {name for page in site.rglob("*.html") for name in re.findall(r"\bfa-([a-z0-9-]+)", page.read_text(encoding="utf-8"))}
+
+
 def icons(site):
     """The code points of the icons that the pages and the style sheets show."""
     sheet = (site / "_static/styles/pydata-sphinx-theme.css").read_text(encoding="utf-8")
-    names = {name for page in site.rglob("*.html") for name in re.findall(r"\bfa-([a-z0-9-]+)", page.read_text(encoding="utf-8"))}
-    codes = {code for selectors, code in re.findall(r'((?:\.fa-[a-z0-9-]+:before,?)+)\{content:"\\([0-9a-f]+)"\}', sheet)
+    names = icon_names(site)
+    codes = {code for selectors, code in re.findall(ICON_RULE, sheet)
              if names.intersection(re.findall(r"\.fa-([a-z0-9-]+):", selectors))}
     codes |= {"f107", "f303"}       # arrows of the theme, pencil of the exercises
     points = {int(code, 16) for code in codes}
@@ -63,7 +73,17 @@ def cut_fonts(site):
                       r'url(\1.woff) format("woff")', text)
         for whole in (".ttf", ".woff2"):
             (folder / f"{name}{whole}").unlink()
-    sheet.write_text(text, encoding="utf-8")
+    sheet.write_text(without_icons(text, site), encoding="utf-8")
+
+
+def without_icons(text, site):
+    """A style sheet without the rules for icons that no page shows."""
+    names = icon_names(site)
+
+    def needed(rule):
+        return rule[0] if names.intersection(re.findall(r"\.fa-([a-z0-9-]+):", rule[1])) else ""
+
+    return re.sub(ICON_RULE, needed, text)
 
 
 def finish(app, problem):

@@ -41,12 +41,13 @@ def npm(*arguments):
 
 
 def copy_mathjax():
-    """MathJax 3 with TeX input, CommonHTML output and its fonts."""
+    """MathJax 3 with TeX input, CommonHTML output and its fonts, and MathML for assistive technology."""
     source, target = MODULES / "mathjax/es5", STATIC / "mathjax"
     for folder in ["output/chtml", "input/tex/extensions"]:      # fonts, and commands that are loaded when a page uses them
         shutil.copytree(source / folder, target / folder)
-    shutil.copy(source / "tex-chtml.js", target)
-    shutil.copy(source / "output/chtml.js", target / "output")
+    for file in ["startup.js", "core.js", "input/tex.js", "output/chtml.js", "a11y/assistive-mml.js"]:
+        (target / file).parent.mkdir(exist_ok=True)
+        shutil.copy(source / file, target / file)
 
 
 if __name__ == "__main__":

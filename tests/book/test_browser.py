@@ -194,8 +194,7 @@ def test_assistive_technology_finds_no_obstacle(browser, address, name, theme):
     visit = Visit(browser, address, name, theme=theme)
     page = visit.page
     page.evaluate("() => document.querySelectorAll('article details').forEach(details => { details.open = true })")
-    for button in page.locator("article .toggle-hidden > .toggle-button, article button.toggle-button-hidden").all():
-        button.evaluate("button => button.click()")
+    page.evaluate("() => document.querySelectorAll('article button.toggle-button-hidden').forEach(button => button.click())")
     page.evaluate("() => document.querySelectorAll('article img').forEach(image => { image.loading = 'eager' })")
     page.wait_for_timeout(500)
     page.add_script_tag(path=AXE)
