@@ -9,7 +9,7 @@ import build_book
 
 SETTINGS = {
     "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False, "doNotDisturbMode": True},
-    "@jupyterlab/notebook-extension:tracker": {"windowingMode": "defer"},
+    "@jupyterlab/notebook-extension:tracker": {"windowingMode": "none"},      # otherwise text far below stays raw for a while
 }
 
 
