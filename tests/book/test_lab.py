@@ -15,7 +15,7 @@ import pytest
 from conftest import NEEDS_BROWSER, ROOT
 from test_browser import INSTALLED, OPTIONS, PATIENCE
 
-RAW = re.compile(r"^:::|\{(?:doc|eq|numref|ref|cite(?::t)?|py:\w+|term)\}`|^\([\w-]+\)=$", re.MULTILINE)
+RAW = re.compile(r"^:::|\{(?:doc|eq|numref|ref|cite(?::t)?|py:\w+|term)\}`|^\([a-z]+-[\w-]+\)=$", re.MULTILINE)
 RENDERED = "() => [...document.querySelectorAll('.jp-MarkdownCell')].every(cell => cell.querySelector('.myst, article'))"
 
 
