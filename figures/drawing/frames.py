@@ -104,6 +104,8 @@ def png(fig, dpi=DPI, tight=False):
 def _canvas(fig, kind):
     """Another canvas for a while: the figure may belong to a window or a notebook."""
     before = fig.canvas
+    if not _has_a_grid(fig):
+        fig.set_layout_engine("none")       # said anew each time: printing a figure switches the engine on again
     try:
         yield kind(fig)
     finally:
@@ -140,8 +142,6 @@ def still(fig):
 
     The files are called by the PNG's hash, which is also what the build calls the PNG.
     """
-    if not _has_a_grid(fig):
-        fig.set_layout_engine("none")
     picture = png(fig, tight=True)
     if folder():
         target = folder() / "still" / hashlib.sha256(picture).hexdigest()
