@@ -1,0 +1,87 @@
+"""The chapters in JupyterLab: what the page hides is collapsed, and nothing pops up."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import build_book
+import collapse_hidden
+import lab
+import pytest
+from conftest import NEEDS_BROWSER, ROOT
+from test_browser import INSTALLED, OPTIONS, PATIENCE
+
+RAW = re.compile(r"^:::|\{(?:doc|eq|numref|ref|cite(?::t)?|py:\w+|term)\}`|^\([a-z]+-[\w-]+\)=$", re.MULTILINE)
+RENDERED = "() => [...document.querySelectorAll('.jp-MarkdownCell')].every(cell => cell.querySelector('.myst, article'))"
+
+
+def test_what_the_page_hides_is_collapsed():
+    notebook = {"cells": [
+        {"cell_type": "code", "metadata": {"tags": ["hide-input"]}},
+        {"cell_type": "code", "metadata": {"jupyter": {"source_hidden": True}}},
+        {"cell_type": "markdown", "metadata": {}},
+    ]}
+    assert collapse_hidden.collapse(notebook)
+    assert [cell["metadata"].get("jupyter", {}) for cell in notebook["cells"]] == [{"source_hidden": True}, {}, {}]
+    assert not collapse_hidden.collapse(notebook)
+
+
+@pytest.mark.xfail(strict=True, reason="run tools/collapse_hidden.py when the chapters stand, then take this line away")
+def test_every_chapter_is_collapsed_where_the_page_hides():
+    notebooks = {path.name: json.loads(path.read_text(encoding="utf-8")) for path in build_book.chapters()}
+    assert [name for name, notebook in notebooks.items() if collapse_hidden.collapse(notebook)] == []
+
+
+def test_no_news_pops_up(tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.prefix", str(tmp_path))
+    lab.write_settings()
+    settings = json.loads((tmp_path / "share/jupyter/lab/settings/overrides.json").read_text())
+    assert settings["@jupyterlab/apputils-extension:notification"]["fetchNews"] == "false"
+
+
+@pytest.fixture(scope="module")
+def jupyterlab(tmp_path_factory):
+    """JupyterLab on a copy of the chapters, with the settings of `make lab`; gives its address."""
+    folder = tmp_path_factory.mktemp("lab")
+    shutil.copytree(ROOT / "chapters", folder / "chapters", ignore=shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints"))
+    settings = folder / "settings"
+    settings.mkdir()
+    (settings / "overrides.json").write_text(json.dumps(lab.SETTINGS))
+    command = [Path(sys.executable).with_name("jupyter"), "lab", "--no-browser", "--allow-root", "--port=0",
+               "--ServerApp.token=", "--ServerApp.password=", f"--ServerApp.root_dir={folder}",
+               f"--LabServerApp.app_settings_dir={settings}", f"--LabApp.app_settings_dir={settings}"]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              env=os.environ | {"PYTHONPATH": str(ROOT)})
+    for line in server.stdout:
+        if found := re.search(r"http://(?:localhost|127\.0\.0\.1):\d+", line):
+            yield found[0]
+            break
+    server.terminate()
+    server.wait()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", build_book.chapters(), ids=lambda path: path.stem)
+def test_a_chapter_reads_in_jupyterlab(jupyterlab, path):
+    """Boxes, labels and links are set, not shown as they are written, and no window covers them."""
+    from playwright.sync_api import sync_playwright
+
+    installed = next(filter(None, map(shutil.which, INSTALLED)), None)
+    with sync_playwright() as playwright:
+        if not installed and not os.path.exists(playwright.chromium.executable_path):
+            pytest.skip(NEEDS_BROWSER)
+        browser = playwright.chromium.launch(executable_path=installed, args=OPTIONS)
+        page = browser.new_page()
+        page.set_default_timeout(PATIENCE)
+        page.goto(f"{jupyterlab}/lab/tree/chapters/{path.name}?reset")
+        page.locator(".jp-MarkdownCell").first.wait_for()
+        page.wait_for_function(RENDERED)
+        texts = page.locator(".jp-MarkdownCell").evaluate_all("cells => cells.map(cell => cell.innerText)")
+        assert len(texts) > 3
+        assert [text[max(0, found.start() - 80):found.end() + 80] for text in texts for found in RAW.finditer(text)] == []
+        assert page.locator(".jp-Dialog, .Toastify__toast").count() == 0
+        browser.close()
