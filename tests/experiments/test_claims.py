@@ -58,6 +58,16 @@ def test_verdict(value, expected):
 
 def test_verdict_without_a_range_for_partly():
     assert claims.verdict(1.1, [0, 1], ()) == "not reproduced"
+    assert claims.verdict(0.9, [0, 1], (), (0.8, 1.1)) == "inconclusive"
+
+
+@pytest.mark.parametrize(("interval", "expected"), [
+    ((57.0, 77.0), "reproduced"), ((56.9, 70.0), "partly"), ((50.0, 56.0), "partly"), ((49.4, 61.9), "inconclusive"),
+    ((40.0, 49.9), "not reproduced"), ((40.0, 50.0), "inconclusive"), ((40.0, 110.0), "inconclusive"),
+])
+def test_a_verdict_holds_for_the_whole_interval(interval, expected):
+    """As the number itself may be anywhere in it: 56 % with an interval from 49 to 62 says nothing about 50 %."""
+    assert claims.verdict(sum(interval) / 2, [57.0, 77.0], [50.0, 100.0], interval) == expected
 
 
 CLAIM = """\
