@@ -83,7 +83,7 @@ def ahead_at_equal_time(task):
     """
     cells = ours(task, "error")
     won = (cells["OrthNat"] < cells["CoupledNat_400"]) + 0.5 * (cells["OrthNat"] == cells["CoupledNat_400"])
-    return significance.of_means([100.0 * won])
+    return significance.exact_percentage(float(won.sum()), len(won))
 
 
 def behind_in_median(task, method="Orth"):
