@@ -183,7 +183,8 @@ def show_rules(options):
         print(", ".join(f"{count} {status}" for status, count in rules.update().items()))
         return 0
     for entry in rules.read()["rule"]:
-        print(f"{entry['claim']}: {entry['status']}; written {entry.get('written', 'never')}, first rows {entry.get('rows', 'none')}")
+        written, rows = entry.get("written", "never"), entry.get("rows", "none")
+        print(f"{entry['claim']}: {entry['status']}; written {written}, first rows {rows}")
         for change in entry["changes"]:
             print(f"    {change}")
     for entry in rules.read()["withdrawn"]:

@@ -22,7 +22,7 @@ from figures.experiments import seals
 
 LEDGER, TABLES, FILE = "figures/claims.toml", "figures/results", FOLDER / "rules.toml"
 BEFORE, HINDSIGHT, NO_ROWS, NOT_MEASURED = "before", "hindsight", "no rows", "not measured"
-HEAD = """# The changelog of the rules in claims.toml, written by `python -m figures rules --update` from the history of the repository.
+HEAD = """# The changelog of the rules in claims.toml, written by `python -m figures rules --update` from the history.
 # Commit claims.toml first: a rule has a date when it is committed.
 """
 COMMENTED = re.compile(r"^# ((measure|arguments|reproduced|partly) = .*)$", re.MULTILINE)
@@ -89,13 +89,13 @@ def _events(commit, measured_with):
         elif rule_of(before) != rule_of(now):
             yield event(claim, "changed", f"rule was {rule_of(before)}, its verdict {_verdict(before)}; now {rule_of(now)}")
         elif _moved(before, now) and rows and rows == measured_with.get(claim):
-            yield event(claim, "estimated", f"estimated otherwise: {before['ours']:g}, {_verdict(before)}, is now {now['ours']:g}, "
-                                            f"{_verdict(now)}")
+            yield event(claim, "estimated", f"estimated otherwise: {before['ours']:g}, {_verdict(before)}, is now "
+                                            f"{now['ours']:g}, {_verdict(now)}")
         elif _same_number(before, now) and _verdict(before) != _verdict(now):
             yield event(claim, "judged", f"judged otherwise: was {_verdict(before)}, is now {_verdict(now)}, by the same number")
         if before.get("ours") != now.get("ours"):
             measured_with[claim] = rows
-    for claim in old.keys() - new.keys() - _former(new):
+    for claim in sorted(old.keys() - new.keys() - _former(new)):
         if rule_of(old[claim]):
             yield event(claim, "withdrawn", f"withdrawn; its rule was {rule_of(old[claim])}, its verdict {_verdict(old[claim])}")
 

@@ -88,7 +88,8 @@ def repository(tmp_path, monkeypatch):
         cache.cache_clear()
 
     def commit(claims, rows=None, subject="Change"):
-        lines = [f"[[claim]]\n{''.join(f'{name} = {json.dumps(value)}' + chr(10) for name, value in claim.items())}" for claim in claims]
+        lines = ["\n".join(["[[claim]]", *(f"{name} = {json.dumps(value)}" for name, value in claim.items()), ""])
+                 for claim in claims]
         (tmp_path / rules.LEDGER).write_text("\n".join(lines) or "claim = []\n")
         if rows:
             (tmp_path / "figures/results/study.csv").write_text(rows)
@@ -153,7 +154,7 @@ def test_a_number_that_moves_without_new_rows_was_estimated_otherwise(repository
 def test_comments_and_words_are_rules_and_renamed_claims_keep_theirs(repository):
     repository([{"id": "one", "open": "Reproduced will mean: two."}])
     repository([CLAIM], rows="a\n1\n")
-    assert changelog()[0]["one"]["status"] == rules.HINDSIGHT     # the words are before the rows, the form is not
+    assert changelog()[0]["one"]["status"] == rules.BEFORE        # for the words are, though the form is not
     repository([CLAIM | {"id": "two", "formerly": "one"}])
     entries, withdrawn = changelog()
     assert entries["two"]["written"].startswith("2026-01-01 10:01") and withdrawn == []
