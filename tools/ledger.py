@@ -6,6 +6,7 @@ it hide those that the reader filters away, keep the choice in the address, and 
 
 from collections import Counter
 from html import escape
+from typing import ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst import directives
@@ -14,7 +15,6 @@ from sphinx.util.docutils import SphinxDirective
 from figures.experiments import claims, rules, runner, tables
 from figures.experiments.verdicts import rule as rule_in_words
 
-JUDGED = claims.VERDICTS[:4]
 STYLE = """
 <style>
 .ledger-chart { margin: 1rem 0; }
@@ -72,7 +72,7 @@ document.addEventListener("DOMContentLoaded", () => {
       return show();
     }
     const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
-    if (!target || !target.matches("details.claim")) return;
+    if (!target || !target.matches("details.claim, details.paper")) return;
     for (const name of names) form.elements[name].value = "";
     show();
     target.closest("details.paper").open = target.open = true;
@@ -97,7 +97,7 @@ document.addEventListener("DOMContentLoaded", () => {
 class Ledger(SphinxDirective):
     """All claims, folded, with filters; or with the option `headline` the counts and the chart above them."""
 
-    option_spec = {"headline": directives.flag}
+    option_spec: ClassVar = {"headline": directives.flag}
 
     def run(self):
         _note_dependencies(self.env)
@@ -156,10 +156,10 @@ def headline(ledger):
              for kind in ("before the runs", "with hindsight", "needs no runs", "none")}
     said = {kind: f"{len(found)} ({', '.join(count_in_words(found))})" for kind, found in kinds.items()}
     tested = len(ledger) - len(kinds["none"])
-    return (f"**Of {tested} claims that were tested, {said['before the runs']} were judged by a rule fixed before the first rows of "
-            f"their study, and {said['with hindsight']} by a rule written, changed or estimated otherwise when rows were there: "
-            f"hindsight.** The other {said['needs no runs']} need no rows: they are identities and counts that are computed on the "
-            f"spot. {len(kinds['none'])} claims could not be tested here, and say why.")
+    return (f"**Of {tested} claims that were tested, {said['before the runs']} were judged by a rule fixed before the first rows "
+            f"of their study, and {said['with hindsight']} with hindsight: the rule was written or changed, or the number "
+            f"estimated otherwise, when rows were there.** The other {said['needs no runs']} need no rows: they are identities "
+            f"and counts, computed on the spot. {len(kinds['none'])} claims could not be tested here, and say why.")
 
 
 def count_in_words(ledger):
@@ -226,8 +226,8 @@ def dates(claim):
 def withdrawn():
     """The claims that were tested once and are no more, in Markdown."""
     lines = [f"* `{entry['claim']}`: {escape(entry['change'], quote=False)}" for entry in rules.read()["withdrawn"]]
-    return "\n".join(["**Withdrawn.** These had a rule and a verdict once. They left the count for the reason given, and their last "
-                      "verdict stands here.", "", *lines])
+    return "\n".join(["**Withdrawn.** These had a rule and a verdict once. They left the count for the reason given, and their "
+                      "last verdict stands here.", "", *lines])
 
 
 def measurement(claim):

@@ -28,11 +28,11 @@ def total(found):
     rows = sum(len(state.rows) for state in found)
     dated = sum(len(state.rows) - state.undated for state in found)
     stale = sum(state.stale for state in found)
-    return (f"**{len(found)} studies hold {rows} rows, which took {sum(state.hours for state in found):.0f} hours of one processor; "
-            f"{sum(len(state.missing) for state in found)} runs are missing, about "
-            f"{sum(state.hours_left for state in found):.0f} hours.** {dated} rows name the code that computed them, and "
-            f"{stale} of these were computed by another than the present one. The others are older: they name the first "
-            f"commit that holds them.")
+    hours, left = sum(state.hours for state in found), sum(state.hours_left for state in found)
+    return (f"**{len(found)} studies hold {rows} rows, which took {hours:.0f} hours of one processor; "
+            f"{sum(len(state.missing) for state in found)} runs are missing, about {left:.0f} hours.** {dated} rows name "
+            f"the code that computed them, and {stale} of these were computed by another than the present one. The others "
+            f"are older: they name the first commit that holds them.")
 
 
 def table(found):
@@ -40,7 +40,7 @@ def table(found):
     head = "".join(f'<th scope="col">{heading}</th>' for heading in HEADINGS)
     again = verification.kept()
     lines = "".join(line(state, again.get(state.study.id)) for state in found)
-    return f'<table class="studies sortable"><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>'
+    return f'<table class="table studies sortable"><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>'
 
 
 def line(state, again):
@@ -49,7 +49,7 @@ def line(state, again):
     left = f", {state.hours_left:.1f} left" if state.missing else ""
     cells = (runs, f"{state.hours:.1f}{left}", converged(state.rows), code(state), machine(state.rows), came_out(again))
     title = escape(re.sub(r"\s+", " ", state.study.title))
-    name = f'<th scope="row"><code>{state.study.id}</code><br><small>{title}</small></th>'
+    name = f'<th scope="row"><code>{state.study.id}</code><br><small style="font-weight: 400">{title}</small></th>'
     return f"<tr>{name}{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"
 
 

@@ -14,6 +14,8 @@ from figures.experiments.inspection import NUMBER
 from figures.experiments.studies import RESULTS, cell
 
 FILE = RESULTS / "verify.toml"
+SMALL = 1e-6        # differences of smaller numbers are rounding
+SAME = 1e-9         # relative difference of error rates that is rounding: one label in a million is more
 MEASURED = ("fastest", "peak_megabytes", "blas")       # these depend on the machine, as all seconds do
 
 
@@ -27,7 +29,7 @@ class Difference:
     equal : bool, every output has the same digits
     largest : float, the largest relative difference of an output, 0 if all are equal, inf if one is no number or has failed
     column : str, the output with that difference
-    rates_equal : bool, all error rates have the same digits
+    rates_equal : bool, all error rates are the same
     same_code, same_machine : bool, code and machine are those that computed the kept row
     """
 
@@ -72,18 +74,21 @@ def difference(study, kept, again):
     far = {name: apart(kept[name], now.get(name, "")) for name in names}
     column = max(far, key=far.get, default="")
     return Difference(run, all(kept[name] == now.get(name) for name in names), far.get(column, 0.0), column,
-                      all(kept[name] == now.get(name) for name in names if name.startswith("error")),
+                      all(far[name] < SAME for name in names if name.startswith("error_rate")),
                       kept["code"] == now["code"], kept["machine"] == now["machine"])
 
 
 def apart(first, second):
-    """The relative difference of two cells: 0 if they are equal, inf if they differ and one is no number."""
+    """The relative difference of two cells: 0 if they are equal, inf if they differ and one is no number.
+
+    Numbers below `SMALL` are compared with that: how far 1e-15 is from 2e-15 tells nothing.
+    """
     if first == second:
         return 0.0
     if not (NUMBER.fullmatch(first) and NUMBER.fullmatch(second)):
         return math.inf
     a, b = float(first), float(second)
-    return abs(a - b) / max(abs(a), abs(b)) if math.isfinite(a - b) and a != b else (0.0 if a == b else math.inf)
+    return abs(a - b) / max(abs(a), abs(b), SMALL) if math.isfinite(a - b) else math.inf
 
 
 def keep(study, differences, file=FILE):
