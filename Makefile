@@ -10,7 +10,7 @@ export OMP_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help ready book test lint serve lab pdf lock bench clean
+.PHONY: help ready book test lint serve lab pdf lock results bench clean
 
 help:             ## list these commands
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -41,6 +41,9 @@ lock: ready       ## renew requirements.txt from requirements.in, and package-lo
 	  --no-header --no-emit-index-url --no-emit-find-links
 	$(BIN)/python tools/vendor_js.py --lock
 
+results: ready   ## list the studies behind the figures: what is done, what is missing, what it costs
+	@$(BIN)/python -m figures status
+
 bench: ready      ## time pepcore beside other packages, with their settings PEPCORE_BENCH_GPFLOW, _GPY, _GPYTORCH
 	$(BIN)/python tests/benchmarks/bench.py
 	$(BIN)/python tests/benchmarks/report.py
@@ -49,7 +52,7 @@ clean:            ## remove everything that these commands made
 	rm -rf $(VENV) node_modules _vendor _build build dist *.egg-info .pytest_cache .ruff_cache .hypothesis .coverage
 	find . -name .git -prune -o \( -name __pycache__ -o -name .ipynb_checkpoints \) -prune -exec rm -rf {} +
 	find . -name .git -prune -o -name '*.part' -exec rm -f {} +
-	rm -f figures/*.draft figures/results/*.lock figures/results/*.owner figures/results/*.draft
+	rm -f figures/*.draft figures/results/*.bad figures/results/*.lock figures/results/*.owner figures/results/*.draft
 
 ready:
 	@command -v "$(PYTHON)" >/dev/null || { echo 'There is no "$(PYTHON)": install Python 3.11 or newer, or name another one, as in make book PYTHON=python3.12.' >&2; exit 1; }

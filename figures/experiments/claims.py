@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from figures import FOLDER
+from figures.experiments.verdicts import chosen
 
 FILE = FOLDER / "claims.toml"
-VERDICTS = ("reproduced", "partly", "not reproduced", "not testable here", "open")
+VERDICTS = ("reproduced", "partly", "inconclusive", "not reproduced", "not testable here", "open")
 RESULT_LINES = ("ours = ", "interval = ", "verdict = ")
 
 
@@ -33,7 +34,8 @@ class Claim:
     arguments : dict, for that function
     shown : str, format of our number
     reproduced, partly : [low, high], values of our number with that verdict; fixed before the runs
-    hindsight : bool, True if that range was chosen when first results had been seen
+    hindsight : bool, True if that range was chosen, or the number estimated otherwise, when rows were there
+    formerly : str, id that the claim had in earlier versions of the file
     page, figure : str, chapter, and label of the figure there, that shows it
     data : str, study whose results it is computed from
     why : str, what we know about a verdict that is not "reproduced"
@@ -51,6 +53,7 @@ class Claim:
     reproduced: tuple = ()
     partly: tuple = ()
     hindsight: bool = False
+    formerly: str = ""
     page: str = ""
     figure: str = ""
     data: str = ""
@@ -66,6 +69,11 @@ class Claim:
         """The function that measures the claim, for example `figures.experiments.bui2017.regression_claims.wins`."""
         module, _, name = self.measure.rpartition(".")
         return getattr(importlib.import_module(f"figures.experiments.{module}"), name)
+
+    @property
+    def anchor(self):
+        """Where the claim stands on the page of the ledger: claims.html#anchor."""
+        return self.id.replace(".", "-")
 
     @property
     def found(self):
@@ -108,6 +116,23 @@ def ledger(file=FILE):
     return claims
 
 
+def verdicts(*names):
+    """What the ledger says of some claims, as a table for the last line of a cell; nothing is measured anew.
+
+    Parameters
+    ----------
+    names : str
+        Ids of claims, such as "bui-fig4-smse-half-vfe", or what they begin with: "bui-fig4", which is no id, stands
+        for all that begin with "bui-fig4-".
+
+    Raises
+    ------
+    ValueError
+        If a name fits no claim; the message gives names that are close to it.
+    """
+    return chosen(ledger(), names)
+
+
 def measured(claim):
     """Our number, its interval (or ()) and the verdict, computed anew."""
     if not claim.measure:
@@ -116,14 +141,23 @@ def measured(claim):
     value, *interval = result if isinstance(result, tuple) else (result,)
     if not math.isfinite(value):
         raise ValueError(f"claim {claim.id}: {claim.measure} returned {value}")
-    return value, tuple(interval), verdict(value, claim.reproduced, claim.partly)
+    return value, tuple(interval), verdict(value, claim.reproduced, claim.partly, interval)
 
 
-def verdict(value, reproduced, partly):
-    """What a number says about a claim: whether it lies in one of two ranges, ends included."""
-    if reproduced[0] <= value <= reproduced[1]:
+def verdict(value, reproduced, partly, interval=()):
+    """What a number says about a claim: in which of two ranges it lies, ends included.
+
+    A number with an interval has a verdict only if its interval lies in the range as a whole: *reproduced* if all of it is
+    in that range, *partly* if all is in that range, *not reproduced* if none of it is in either. Else the number could have
+    come out on both sides with other splits or draws, and the verdict is *inconclusive*.
+    """
+    low, high = interval or (value, value)
+    wider = partly or reproduced
+    if reproduced[0] <= low and high <= reproduced[1]:
         return "reproduced"
-    return "partly" if partly and partly[0] <= value <= partly[1] else "not reproduced"
+    if wider[0] <= low and high <= wider[1]:
+        return "partly"
+    return "not reproduced" if high < wider[0] or wider[1] < low else "inconclusive"
 
 
 def agree(first, second):

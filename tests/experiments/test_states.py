@@ -1,0 +1,91 @@
+"""How far a study has come: what is missing, stale or damaged, and the hours that are left."""
+
+import itertools
+
+import numpy as np
+import pytest
+from test_runner import command_line, here, listed, runner, study, tables, values  # noqa: F401 - fixtures among them
+
+from figures.experiments import costs, provenance, states
+
+
+def test_costs_find_a_law_and_foretell_runs_of_which_none_is_finished():
+    """Seconds that grow as M² and depend on the set: within a factor of two for a size of a set that was not run."""
+    def seconds(data, M, alpha):
+        return {"a": 0.2, "b": 3.0, "c": 1.0}[data] * (1 + M) ** 2 / 1000 * (1 + alpha)
+
+    runs = [{"data": data, "M": M, "alpha": alpha}
+            for data, M, alpha in itertools.product("abc", (5, 10, 20, 50, 100, 200), (0.0, 0.5, 1.0))]
+    missing = [run for run in runs if run["data"] == "b" and run["M"] == 200]
+    finished = [run for run in runs if run not in missing]
+    found = costs.seconds_of(finished, [seconds(**run) for run in finished], missing)
+    expected = np.array([seconds(**run) for run in missing])
+    assert np.all(found / expected < 2) and np.all(expected / found < 2)
+
+
+def test_costs_without_a_finished_run():
+    assert list(costs.seconds_of([], [], [{"a": 1}, {"a": 2}])) == [costs.SECONDS] * 2
+
+
+def test_costs_of_runs_with_one_value():
+    assert costs.seconds_of([{"a": 1}], [4.0], [{"a": 1}]) == pytest.approx([4.0])
+
+
+def test_the_state_of_a_study(listed):  # noqa: F811
+    runner.run(listed, splits=2, execute=here)
+    state = states.state_of(listed)
+    assert dict(zip(states.HEADINGS, state.cells)).items() >= {
+        "study": listed.id, "runs": "12", "done": "8", "missing": "4", "failed": "0", "stale": "0", "undated": "0",
+        "corrupt": "0"}.items()
+    rows = runner.read_rows(listed)
+    took = np.mean([float(row["seconds"]) for row in rows])
+    assert state.hours == pytest.approx(8 * took / 3600)
+    assert 0.2 * took < state.hours_left * 3600 / 4 < 20 * took
+
+
+def rewritten(study, **changes):  # noqa: F811
+    tables.write_rows(study, [row | changes if row["split"] == "0" else row for row in runner.read_rows(study)])
+
+
+def test_rows_of_another_code_are_stale_and_those_that_name_none_are_undated(listed, capsys):  # noqa: F811
+    runner.run(listed, execute=here)
+    rewritten(listed, code="0123456789ab")
+    assert (states.state_of(listed).stale, states.state_of(listed).undated) == (4, 0)
+    rewritten(listed, code="")
+    assert (states.state_of(listed).stale, states.state_of(listed).undated) == (0, 4)
+    assert command_line.main(["status"]) == 0
+    names, line, _ = capsys.readouterr().out.splitlines()
+    assert dict(zip(names.split(), line.split()))["undated"] == "4"
+
+
+def test_stale_runs_are_computed_again_one_by_one(listed, capsys, monkeypatch):  # noqa: F811
+    runner.run(listed, execute=here)
+    expected = values(listed)
+    rewritten(listed, code="0123456789ab", product="99.0")
+
+    def stopped(function, items):
+        yield function(next(iter(items)))
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        runner.run(listed, stale=True, execute=stopped)
+    assert len(runner.read_rows(listed)) == 12, "the old rows stay until the new ones are there"
+    assert states.state_of(listed).stale == 3
+    monkeypatch.setattr(runner.executors, "on_this_machine", lambda jobs: here)
+    assert command_line.main(["run", "--all", "--stale"]) == 0
+    assert "computed 3 runs" in capsys.readouterr().out
+    assert values(listed) == expected
+
+
+def test_a_stale_run_that_fails_loses_no_row(listed, monkeypatch):  # noqa: F811
+    runner.run(listed, execute=here)
+    monkeypatch.setattr(provenance, "code", lambda module: "0123456789ab")
+    monkeypatch.setenv("STUDY_FAILS", "1")
+    assert runner.run(listed, stale=True, execute=here) == (12, 4)
+    assert not any(row["error"] for row in runner.read_rows(listed))
+    assert states.state_of(listed).stale == 4
+
+
+def test_all_studies_need_no_splits(listed, capsys):  # noqa: F811
+    assert command_line.main(["run", "--all", "--splits", "1"]) == 2
+    assert "--splits is for one study" in capsys.readouterr().err

@@ -1,0 +1,65 @@
+"""Rows that are run again: what differs is said, by how much, and whether code and machine are the same."""
+
+import math
+
+import pytest
+from test_runner import command_line, here, listed, runner, study, tables  # noqa: F401 - fixtures among them
+
+from figures.experiments import verification
+
+# studies whose runs take less than a second or two, and need no large data set
+QUICK = ("csa_order", "csa_fitc", "refits", "villacampa_tables", "salimbeni_landscape")
+
+
+def test_rows_of_the_same_code_are_equal_to_the_last_digit(listed, capsys, monkeypatch):  # noqa: F811
+    monkeypatch.setattr(runner.executors, "on_this_machine", lambda jobs: here)
+    runner.run(listed, execute=here)
+    assert command_line.main(["verify", listed.id, "--sample", "5"]) == 0
+    said = capsys.readouterr().out
+    assert said.count("equal to the last digit; the same code, the same machine") == 5
+    assert "5 runs computed again, 5 equal to the last digit, 5 with equal error rates" in said
+
+
+def test_what_differs_is_said(listed):  # noqa: F811
+    runner.run(listed, execute=here)
+    rows = [row | {"product": repr(1.01 * float(row["product"]) + 1), "code": "0123456789ab"} if row["split"] == "1" else row
+            for row in runner.read_rows(listed)]
+    tables.write_rows(listed, rows)
+    found = verification.verify(listed, sample=12, execute=here)
+    assert [one.equal for one in found] == [False] * 4 + [True] * 8
+    assert found[0].column == "product" and 0.01 < found[0].largest <= 1
+    assert not found[0].same_code and found[-1].same_code
+    assert "differs by" in str(found[0]) and "another code" in str(found[0])
+
+
+def test_a_run_that_fails_now_differs_without_end(listed, monkeypatch):  # noqa: F811
+    runner.run(listed, execute=here)
+    monkeypatch.setenv("STUDY_FAILS", "1")
+    assert verification.verify(listed, sample=12, execute=here)[0].largest == math.inf
+
+
+@pytest.mark.parametrize(("first", "second", "expected"), [
+    ("1.0", "1.0", 0), ("1.0", "1.1", 0.1 / 1.1), ("nan", "nan", 0), ("nan", "1.0", math.inf), ("True", "False", math.inf),
+    ("0.0", "-0.0", 0), ("2.0", "", math.inf)])
+def test_apart(first, second, expected):
+    assert verification.apart(first, second) == pytest.approx(expected)
+
+
+def test_nothing_to_verify(listed, capsys):  # noqa: F811
+    assert command_line.main(["verify", listed.id]) == 2
+    assert "has no finished runs that could be verified" in capsys.readouterr().err
+
+
+def test_what_was_found_is_kept(listed, tmp_path):  # noqa: F811
+    runner.run(listed, execute=here)
+    file = tmp_path / "verify.toml"
+    verification.keep(listed, verification.verify(listed, sample=3, execute=here), file)
+    kept = verification.kept(file)[listed.id]
+    assert (kept["rows"], kept["equal"], kept["same_code"], kept["largest"]) == (3, 3, 3, 0.0)
+
+
+def test_what_is_kept_speaks_of_studies_that_are_there():
+    kept = verification.kept()
+    assert set(kept) <= set(runner.studies()) and kept
+    for entry in kept.values():
+        assert entry["equal"] <= entry["rates_equal"] <= entry["rows"] > 0
