@@ -202,19 +202,26 @@ def pull_back_blocks(features: Features, derivatives: Callable) -> dict[str, Any
     `derivatives` takes (rows, A (M, B), h (B,)) to dA (M, B), a fresh array in Fortran order, which is written over, and
     dh (B,). Several threads may call it at the same time.
     """
-    return through_pseudo_points(features, *through_data(features, derivatives))
+
+    def through_features(rows: slice, A: Array, h: Array, T: Array) -> tuple[Array, Array]:
+        dA, dh = derivatives(rows, A, h)
+        dA -= 2 * dh * A  # h = k(x, x) - |a|²
+        T += dA @ A.T
+        multiply_triangular(features.basis.L_inverse, dA, transposed=True)
+        return dA, dh
+
+    return through_pseudo_points(features, *through_data(features, through_features))
 
 
 def through_data(features: Features, derivatives: Callable) -> tuple[dict[str, Any], Array]:
     """The part of `pull_back_blocks` that is a sum over data.
 
-    Where Σ dA Aᵀ has a closed form but for Σ A diag(weight) Aᵀ, `derivatives` may return weight (B,) >= 0 as well.
+    `derivatives` takes (rows, A, h, T) to dK_uf (M, B), in Fortran order, and dh (B,), and adds to T (M, M) what it likes.
 
     Returns
     -------
     dict over the kernel's parameters and "Z", what they change by way of K_uf and the prior variance of f
-    T (M, M), Σ dA Aᵀ with the derivative through h = k(x, x) − |a|² in dA, or, given weights, the lower triangle of
-        Σ A diag(weight) Aᵀ
+    T (M, M), the sum over all blocks
     """
     basis = features.basis
     kernel, M = basis.kernel, len(basis.Z)
@@ -225,14 +232,8 @@ def through_data(features: Features, derivatives: Callable) -> tuple[dict[str, A
         T = np.zeros((M, M), order="F")
         for rows in group:
             A, h, vjp = features.load_with_vjp(rows)
-            dA, dh, *weight = derivatives(rows, A, h)
-            dA -= 2 * dh * A  # h = k(x, x) - |a|²
-            if not weight:
-                T += dA @ A.T
-            elif weight[0].any():
-                add_gram(T, A * np.sqrt(weight[0]))
-            multiply_triangular(basis.L_inverse, dA, transposed=True)  # now it is dK_uf
-            dkernel, _, dZ = vjp(dA.T, first=False, second=True)
+            dK_uf, dh = derivatives(rows, A, h, T)
+            dkernel, _, dZ = vjp(dK_uf.T, first=False, second=True)
             accumulate(gradient, dkernel | {"Z": dZ})
             accumulate(gradient, kernel.diagonal_vjp(features.X[rows], dh))
         return gradient, T
