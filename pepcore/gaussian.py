@@ -78,7 +78,9 @@ def multiply_lower(T: Array, B: Array, transposed: bool = False) -> Array:
 
 def symmetric(lower: Array) -> Array:
     """The symmetric matrix (M, M) whose lower triangle is that of `lower`."""
-    return np.tril(lower) + np.tril(lower, -1).T
+    half = np.tril(lower)
+    half.flat[:: len(half) + 1] *= 0.5  # the diagonal
+    return half + half.T
 
 
 def log_determinant(L: Array) -> float:
