@@ -4,10 +4,10 @@ q(v) = N(m, V) with V⁻¹ = I + A diag(τ) Aᵀ and V⁻¹m = A ν.
 """
 
 import numpy as np
-from scipy.linalg import blas, lapack
+from scipy.linalg import lapack
 
-from pepcore.features import Features
-from pepcore.gaussian import Array, inverse_lower, multiply_lower, safe_cholesky, solve_lower, symmetric
+from pepcore.features import Features, add_up, grouped
+from pepcore.gaussian import Array, add_gram, inverse_lower, multiply_triangular, safe_cholesky, solve_lower, symmetric
 from pepcore.sites import ImproperCavityError, Sites
 
 SHARP = 0.1  # part of its variance that a datum's direction keeps; a difference from 1 would lose digits below it
@@ -28,14 +28,19 @@ def natural_parameters(features: Features, sites: Sites) -> tuple[Array, Array]:
 def lower_sums(features: Features, sites: Sites) -> tuple[Array, Array]:
     """`natural_parameters` with the lower triangle of the matrix alone, which is all that a factorisation reads."""
     M = len(features.basis.Z)
-    precision, shift = np.zeros((M, M), order="F"), np.zeros(M)
-    for rows, A, _ in features.blocks():
-        for sign in (1.0, -1.0):
-            size = np.maximum(sign * sites.tau[rows], 0.0)
-            if size.max() > 0:
-                precision = blas.dsyrk(sign, A * np.sqrt(size), beta=1.0, c=precision, lower=1, overwrite_c=1)
-        shift += A @ sites.nu[rows]
-    return precision, shift
+
+    def sums(group):
+        precision, shift = np.zeros((M, M), order="F"), np.zeros(M)
+        for rows in group:
+            A, _ = features.load(rows)
+            for sign in (1.0, -1.0):
+                size = np.maximum(sign * sites.tau[rows], 0.0)
+                if size.any():
+                    add_gram(precision, A * np.sqrt(size), sign)
+            shift += A @ sites.nu[rows]
+        return precision, shift
+
+    return add_up(sums, grouped(features.rows()))
 
 
 def solve_posterior(precision: Array, shift: Array, concave: bool) -> tuple[Array, Array]:
@@ -71,7 +76,7 @@ def without_own_site(features: Features, sites: Sites, mean: Array, C: Array) ->
     C_inverse, N = inverse_lower(C), len(sites.tau)
     mu, s, shift, size = np.empty(N), np.empty(N), np.zeros(len(mean)), 0.0
     for rows, A, _ in features.blocks():
-        white = multiply_lower(C_inverse, np.array(A, order="F"))
+        white = multiply_triangular(C_inverse, np.array(A, order="F"))
         mu[rows], s[rows] = mean @ A, np.einsum("mn,mn->n", white, white)
         shift += A @ sites.nu[rows]
         size += np.abs(sites.nu[rows]) @ np.sqrt(np.einsum("mn,mn->n", A, A))

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from scipy.linalg import blas
 
-from pepcore.features import Features, feature_map, pull_back_blocks
-from pepcore.gaussian import Array, inverse_lower, multiply_lower
+from pepcore.features import Features, add_up, feature_map, in_order, pull_back_blocks
+from pepcore.gaussian import Array, add_outer, inverse_lower, multiply_triangular
 from pepcore.normal_equations import lower_sums, solve_posterior
 from pepcore.sites import Sites
 
@@ -35,16 +34,19 @@ class ClassMaps:
 
     def natural_parameters(self, tau: Array, nu: Array) -> tuple[list, list]:
         """What sites (C, N) add to each class: precisions (M, M), lower triangles, and shifts (M,); source: :eq:`mc-sums`."""
-        pairs = [lower_sums(self.of(c), Sites(tau[c], nu[c])) for c in range(self.C)]
+        pairs = list(in_order(lambda c: lower_sums(self.of(c), Sites(tau[c], nu[c])), range(self.C)))
         return [precision for precision, _ in pairs], [shift for _, shift in pairs]
 
     def marginals(self, posteriors: list) -> tuple[Array, Array, Array]:
         """μ, s and h, each (C, N): mean and variance of aᵀv under every class's posterior, and the residual variance."""
         mu, s, h = (np.empty((self.C, len(self.of(0).X))) for _ in range(3))
-        for c, (mean, _, inverse) in enumerate(posteriors):
-            for rows, A, h_rows in self.of(c).blocks():
-                white = multiply_lower(inverse, np.array(A, order="F"))
-                mu[c, rows], s[c, rows], h[c, rows] = mean @ A, np.einsum("mn,mn->n", white, white), h_rows
+
+        def fill(c: int) -> None:
+            for rows, A, h[c, rows] in self.of(c).blocks():
+                white = multiply_triangular(posteriors[c].inverse, np.array(A, order="F"))
+                mu[c, rows], s[c, rows] = posteriors[c].mean @ A, np.einsum("nm,nm->n", white.T, white.T)
+
+        list(in_order(fill, range(self.C)))
         return mu, s, h
 
     def pull_back(self, slopes: list, dh: Array) -> dict:
@@ -72,10 +74,7 @@ def added(slopes: list) -> Callable:
     """callable (rows, A) -> the sum of what these callables return."""
 
     def total(rows: Any, A: Array) -> Array:
-        dA = slopes[0](rows, A)
-        for slope in slopes[1:]:
-            dA += slope(rows, A)
-        return dA
+        return add_up(lambda slope: (slope(rows, A),), slopes)[0]
 
     return total
 
@@ -90,8 +89,13 @@ class ClassPosterior(NamedTuple):
 
 def solve_posteriors(precisions: list, shifts: list, concave: bool) -> list[ClassPosterior]:
     """A ClassPosterior for every class, by `pepcore.normal_equations.solve_posterior`; source: :eq:`mc-posterior`."""
-    pairs = [solve_posterior(precision, shift, concave) for precision, shift in zip(precisions, shifts, strict=True)]
-    return [ClassPosterior(mean, C, inverse_lower(C)) for mean, C in pairs]
+
+
+    def solve(pair: tuple) -> ClassPosterior:
+        mean, C = solve_posterior(*pair, concave)
+        return ClassPosterior(mean, C, inverse_lower(C))
+
+    return list(in_order(solve, list(zip(precisions, shifts, strict=True))))
 
 
 def along(posterior: ClassPosterior, weight_mean: Array, weight_Va: Array) -> Callable:
@@ -99,9 +103,10 @@ def along(posterior: ClassPosterior, weight_mean: Array, weight_Va: Array) -> Ca
     mean, _, C_inverse = posterior
 
     def derivative(rows: Any, A: Array) -> Array:
-        white = multiply_lower(C_inverse, np.array(A, order="F"))
-        white *= weight_Va[rows]
-        dA = multiply_lower(C_inverse, white, transposed=True)
-        return blas.dger(1.0, mean, weight_mean[rows], a=dA, overwrite_a=1)
+        dA = multiply_triangular(C_inverse, np.array(A, order="F"))
+        dA *= weight_Va[rows]
+        multiply_triangular(C_inverse, dA, transposed=True)
+        add_outer(dA, mean, weight_mean[rows])
+        return dA
 
     return derivative

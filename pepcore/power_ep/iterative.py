@@ -9,10 +9,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import blas
 
-from pepcore.features import Features, feature_map, pull_back_blocks
-from pepcore.gaussian import Array, inverse_lower, log1p_ratio, log_determinant, multiply_lower, solve_lower
+from pepcore.features import Features, feature_map, in_order, pull_back_blocks
+from pepcore.gaussian import (
+    Array,
+    add_outer,
+    inverse_lower,
+    log1p_ratio,
+    log_determinant,
+    multiply_triangular,
+    solve_lower,
+)
 from pepcore.kernels.base import Kernel
 from pepcore.likelihoods.scalar import Likelihood
 from pepcore.normal_equations import posterior_of
@@ -159,9 +166,13 @@ def _project(features: Features, mean: Array, C: Array) -> tuple[Array, Array, A
     """μ (N,) and s (N,), mean and variance of aᵀv under q, and h (N,)."""
     C_inverse = inverse_lower(C)
     mu, s, h = (np.empty(len(features.X)) for _ in range(3))
-    for rows, A, h_rows in features.blocks():
-        white = multiply_lower(C_inverse, np.array(A, order="F"))
-        mu[rows], s[rows], h[rows] = mean @ A, np.einsum("mn,mn->n", white, white), h_rows
+
+    def fill(rows: slice) -> None:
+        A, h[rows] = features.load(rows)
+        white = multiply_triangular(C_inverse, np.array(A, order="F"))
+        mu[rows], s[rows] = mean @ A, np.einsum("nm,nm->n", white.T, white.T)
+
+    list(in_order(fill, features.rows()))
     return mu, s, h
 
 
@@ -239,10 +250,11 @@ def gradient_of(features: Features, y: Array, likelihood: Likelihood, alpha: flo
     along_Va = state.d1 * alpha * (sites.tau * state.cavity_mean - sites.nu) + curvature / state.kept
 
     def derivatives(rows: Any, A: Array, h: Array) -> tuple[Array, Array]:
-        white = multiply_lower(C_inverse, np.array(A, order="F"))
-        white *= along_Va[rows]
-        dA = multiply_lower(C_inverse, white, transposed=True)
-        return blas.dger(1.0, mean, state.d1[rows], a=dA, overwrite_a=1), 0.5 * curvature[rows]
+        dA = multiply_triangular(C_inverse, np.array(A, order="F"))
+        dA *= along_Va[rows]
+        multiply_triangular(C_inverse, dA, transposed=True)
+        add_outer(dA, mean, state.d1[rows])
+        return dA, 0.5 * curvature[rows]
 
     own = likelihood.parameter_gradient(y, state.cavity_mean, state.cavity_variance, alpha)
     return pull_back_blocks(features, derivatives) | {key: float(value.sum()) for key, value in own.items()}
