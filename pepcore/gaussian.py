@@ -71,14 +71,6 @@ def cholesky_inverse(L: Array) -> Array:
     return gram_lower(inverse_lower(L))
 
 
-def multiply_lower(T: Array, B: Array, transposed: bool = False) -> Array:
-    """``T B``, or ``Tᵀ B`` if `transposed`, for lower-triangular T (M, M); writes over B (M, S) if Fortran-ordered.
-
-    With T = L⁻¹ this takes half the time of `solve_lower`.
-    """
-    return blas.dtrmm(1.0, T, B, lower=1, trans_a=int(transposed), overwrite_b=1)
-
-
 def symmetric(lower: Array) -> Array:
     """The symmetric matrix (M, M) whose lower triangle is that of `lower`."""
     half = np.tril(lower)
@@ -133,7 +125,7 @@ _dtrmm, _dsyrk, _dger, _dtrtri = _routine("dtrmm", 11), _routine("dsyrk", 10), _
 _ONE = c_double(1.0)
 
 
-def multiply_triangular(T: Array, B: Array, transposed: bool = False) -> Array:
+def multiply_lower(T: Array, B: Array, transposed: bool = False) -> Array:
     """B ← T B, or Tᵀ B if `transposed`, for lower-triangular T (M, M) and B (M, S), which is written over and returned."""
     _check(T, B, fit=T.shape == 2 * B.shape[:1])
     M, S = map(c_int, B.shape)
@@ -149,11 +141,12 @@ def add_gram(C: Array, B: Array, sign: float = 1.0) -> None:
     _dsyrk(b"L", b"N", byref(M), byref(S), byref(c_double(sign)), _data(B), byref(M), byref(_ONE), _data(C), byref(M))
 
 
-def add_outer(B: Array, m: Array, v: Array) -> None:
-    """B ← B + m vᵀ for B (M, S) and contiguous m (M,) and v (S,)."""
+def add_outer(B: Array, m: Array, v: Array) -> Array:
+    """B ← B + m vᵀ for B (M, S), which is returned, and contiguous m (M,) and v (S,)."""
     _check(B, m, v, fit=B.shape == m.shape + v.shape)
     M, S, step = *map(c_int, B.shape), c_int(1)
     _dger(byref(M), byref(S), byref(_ONE), _data(m), byref(step), _data(v), byref(step), _data(B), byref(M))
+    return B
 
 
 def _check(*arrays: Array, fit: bool) -> None:

@@ -9,7 +9,6 @@ in the eigenbasis of its D_b, and the same few lines serve both.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from math import fsum
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -34,7 +33,7 @@ from pepcore.gaussian import (
     cholesky_inverse,
     log1p_ratio,
     log_determinant,
-    multiply_triangular,
+    multiply_lower,
     safe_cholesky,
     solve_lower,
 )
@@ -231,7 +230,7 @@ def pointwise_gradient(features: Features, solution: Solution, nu: Array, noise:
     basis, mean, V = features.basis, solution.mean, cholesky_inverse(solution.precision_cholesky)
     explained = np.eye(len(mean)) - V
     to_K_uf, gamma = explained @ basis.L_inverse / noise, basis.L_inverse.T @ mean
-    dnoise = {}  # by the first row of a block
+    dnoise = {-1: 0.0 if alpha.any() else 0.5 * np.trace(explained) / noise}  # and by the first row of a block
 
     def derivatives(rows, A, h, T):
         tau, power = solution.tau[rows], alpha[rows]
@@ -243,7 +242,7 @@ def pointwise_gradient(features: Features, solution: Solution, nu: Array, noise:
         dA *= -tau
         dA += A * (tau - power * fit)
         add_outer(dA, mean, v)
-        multiply_triangular(basis.L_inverse, dA, transposed=True)
+        multiply_lower(basis.L_inverse, dA, transposed=True)
         return dA, 0.5 * (power * fit - tau)
 
     def derivatives_at_zero(rows, A, h, T):
@@ -256,9 +255,7 @@ def pointwise_gradient(features: Features, solution: Solution, nu: Array, noise:
 
     gradient, gram_h = through_data(features, derivatives if alpha.any() else derivatives_at_zero)
     T = np.outer(mean, mean) - explained + solution.gram - gram_h
-    if not alpha.any():
-        dnoise[-1] = 0.5 * np.trace(explained) / noise
-    return through_pseudo_points(features, gradient, T) | {"noise": fsum(dnoise.values())}  # the same in any order
+    return through_pseudo_points(features, gradient, T) | {"noise": sum(dnoise[start] for start in sorted(dnoise))}
 
 
 # --- blocks -----------------------------------------------------------------------------------------------------------
@@ -292,8 +289,7 @@ def _rotate(features: Features, y: Array, alpha: Array, blocks: list[Array]) -> 
         h[rows] = np.maximum(eigenvalues, 0.0)  # a Schur complement: negative only by rounding
         rotated_y[rows] = U.T @ y[index]
         parts.append((index, rows, U))
-    sizes = [len(index) for index in blocks]
-    return _Rotated(rotated_A, h, rotated_y, np.repeat(alpha, sizes), parts)
+    return _Rotated(rotated_A, h, rotated_y, np.repeat(alpha, [len(index) for index in blocks]), parts)
 
 
 @one_blas_thread
