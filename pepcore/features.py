@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from pepcore.gaussian import Array, add_gram, inverse_lower, multiply_triangular, safe_cholesky, solve_lower, symmetric
+from pepcore.gaussian import Array, inverse_lower, multiply_lower, safe_cholesky, solve_lower, symmetric
 from pepcore.kernels.base import Kernel
 from pepcore.threads import thread_count
 
 BLOCK_ELEMENTS = 2**17  # 1 MiB of float64: an M x block array stays in the second-level cache
 KEPT_ELEMENTS = 2**21  # numbers in A, 16 MiB, up to which what the kernel computed is kept for its derivatives
+EFFORT = 2e6  # multiplications, a tenth of a millisecond, of each part of what is worth a thread
 GROUPS = 16  # sums over all rows are added up from so many, whatever the number of threads
 
 
@@ -112,7 +113,7 @@ class Basis:
         if solve:
             A[:] = solve_lower(self.L, A)
         else:
-            multiply_triangular(self.L_inverse, A)
+            multiply_lower(self.L_inverse, A)
         # h >= 0 up to rounding: it is a Schur complement of the prior covariance of (u, f(x))
         return np.maximum(self.kernel.diagonal(X) - np.einsum("nm,nm->n", A.T, A.T), 0.0)
 
@@ -202,19 +203,22 @@ def pull_back_blocks(features: Features, derivatives: Callable) -> dict[str, Any
     `derivatives` takes (rows, A (M, B), h (B,)) to dA (M, B), a fresh array in Fortran order, which is written over, and
     dh (B,). Several threads may call it at the same time.
     """
-    return through_pseudo_points(features, *through_data(features, derivatives))
+
+    def through_features(rows: slice, A: Array, h: Array, T: Array) -> tuple[Array, Array]:
+        dA, dh = derivatives(rows, A, h)
+        dA -= 2 * dh * A  # h = k(x, x) - |a|²
+        T += dA @ A.T
+        multiply_lower(features.basis.L_inverse, dA, transposed=True)
+        return dA, dh
+
+    return through_pseudo_points(features, *through_data(features, through_features))
 
 
 def through_data(features: Features, derivatives: Callable) -> tuple[dict[str, Any], Array]:
     """The part of `pull_back_blocks` that is a sum over data.
 
-    Where Σ dA Aᵀ has a closed form but for Σ A diag(weight) Aᵀ, `derivatives` may return weight (B,) >= 0 as well.
-
-    Returns
-    -------
-    dict over the kernel's parameters and "Z", what they change by way of K_uf and the prior variance of f
-    T (M, M), Σ dA Aᵀ with the derivative through h = k(x, x) − |a|² in dA, or, given weights, the lower triangle of
-        Σ A diag(weight) Aᵀ
+    `derivatives` takes (rows, A, h, T) to dK_uf (M, B), in Fortran order, and dh (B,), and adds to T (M, M) what it likes.
+    Returns a dict over the kernel's parameters and "Z", what they change by way of K_uf and the prior variance of f, and T.
     """
     basis = features.basis
     kernel, M = basis.kernel, len(basis.Z)
@@ -225,14 +229,8 @@ def through_data(features: Features, derivatives: Callable) -> tuple[dict[str, A
         T = np.zeros((M, M), order="F")
         for rows in group:
             A, h, vjp = features.load_with_vjp(rows)
-            dA, dh, *weight = derivatives(rows, A, h)
-            dA -= 2 * dh * A  # h = k(x, x) - |a|²
-            if not weight:
-                T += dA @ A.T
-            elif weight[0].any():
-                add_gram(T, A * np.sqrt(weight[0]))
-            multiply_triangular(basis.L_inverse, dA, transposed=True)  # now it is dK_uf
-            dkernel, _, dZ = vjp(dA.T, first=False, second=True)
+            dK_uf, dh = derivatives(rows, A, h, T)
+            dkernel, _, dZ = vjp(dK_uf.T, first=False, second=True)
             accumulate(gradient, dkernel | {"Z": dZ})
             accumulate(gradient, kernel.diagonal_vjp(features.X[rows], dh))
         return gradient, T
@@ -252,19 +250,19 @@ def through_pseudo_points(features: Features, gradient: dict[str, Any], T: Array
     return gradient
 
 
-def in_order(work: Callable[[Any], Any], parts: Sequence[Any]) -> Iterator[Any]:
-    """Yield work(part) for each of the parts, in their order, computed by `thread_count()` threads."""
+def in_order(work: Callable[[Any], Any], parts: Sequence[Any], effort: float = np.inf) -> Iterator[Any]:
+    """Yield work(part) for each part, in order; in threads, unless the `effort` for a part, in products, is too small."""
     threads = min(thread_count(), len(parts))
-    if threads < 2:
+    if threads < 2 or effort < EFFORT:
         yield from map(work, parts)
         return
     with ThreadPoolExecutor(threads) as pool:
         yield from pool.map(work, parts)
 
 
-def add_up(work: Callable[[Any], tuple], parts: Sequence[Any]) -> tuple:
+def add_up(work: Callable[[Any], tuple], parts: Sequence[Any], effort: float = np.inf) -> tuple:
     """The sum over the parts of work(part), a tuple of arrays, numbers and dicts of them, in the order of the parts."""
-    values = in_order(work, parts)
+    values = in_order(work, parts, effort)
     total = list(next(values))
     for more in values:
         for i, value in enumerate(more):

@@ -6,7 +6,7 @@ from ctypes import byref, c_double, c_int, c_void_p
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import LinAlgError, blas, cython_blas, lapack
+from scipy.linalg import LinAlgError, blas, cython_blas, cython_lapack, lapack
 
 Array = NDArray[np.float64]
 MAX_JITTER = 1e-2
@@ -55,7 +55,10 @@ def solve_lower(L: Array, B: Array, transposed: bool = False) -> Array:
 
 def inverse_lower(L: Array) -> Array:
     """L⁻¹ (M, M) for lower-triangular L (M, M), in Fortran order."""
-    return lapack.dtrtri(L, lower=1)[0]
+    inverse = np.array(L, order="F")
+    M = c_int(len(L))
+    _dtrtri(b"L", b"N", byref(M), _data(inverse), byref(M), byref(c_int()))
+    return inverse
 
 
 def gram_lower(T: Array) -> Array:
@@ -68,17 +71,11 @@ def cholesky_inverse(L: Array) -> Array:
     return gram_lower(inverse_lower(L))
 
 
-def multiply_lower(T: Array, B: Array, transposed: bool = False) -> Array:
-    """``T B``, or ``Tᵀ B`` if `transposed`, for lower-triangular T (M, M); writes over B (M, S) if Fortran-ordered.
-
-    With T = L⁻¹ this takes half the time of `solve_lower`.
-    """
-    return blas.dtrmm(1.0, T, B, lower=1, trans_a=int(transposed), overwrite_b=1)
-
-
 def symmetric(lower: Array) -> Array:
     """The symmetric matrix (M, M) whose lower triangle is that of `lower`."""
-    return np.tril(lower) + np.tril(lower, -1).T
+    half = np.tril(lower)
+    half.flat[:: len(half) + 1] *= 0.5  # the diagonal
+    return half + half.T
 
 
 def log_determinant(L: Array) -> float:
@@ -116,38 +113,40 @@ def log_ratio(kept: Array, removed: Array) -> Array:
 
 
 def _routine(name: str, arguments: int) -> Callable:
-    """The BLAS routine of this name; BLAS takes every argument, numbers too, as a pointer."""
+    """The BLAS or LAPACK routine of this name; it takes every argument, numbers too, as a pointer."""
     name_of, pointer_of = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
     name_of.restype, name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
     pointer_of.restype, pointer_of.argtypes = c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    capsule = cython_blas.__pyx_capi__[name]
+    capsule = (cython_blas.__pyx_capi__ | cython_lapack.__pyx_capi__)[name]
     return ctypes.CFUNCTYPE(None, *[c_void_p] * arguments)(pointer_of(capsule, name_of(capsule)))
 
 
-_dtrmm, _dsyrk, _dger = _routine("dtrmm", 11), _routine("dsyrk", 10), _routine("dger", 9)
+_dtrmm, _dsyrk, _dger, _dtrtri = _routine("dtrmm", 11), _routine("dsyrk", 10), _routine("dger", 9), _routine("dtrtri", 6)
 _ONE = c_double(1.0)
 
 
-def multiply_triangular(T: Array, B: Array, transposed: bool = False) -> None:
-    """B ← T B, or Tᵀ B if `transposed`, for lower-triangular T (M, M) and B (M, S), which is written over."""
+def multiply_lower(T: Array, B: Array, transposed: bool = False) -> Array:
+    """B ← T B, or Tᵀ B if `transposed`, for lower-triangular T (M, M) and B (M, S), which is written over and returned."""
     _check(T, B, fit=T.shape == 2 * B.shape[:1])
     M, S = map(c_int, B.shape)
     trans = b"T" if transposed else b"N"
     _dtrmm(b"L", b"L", trans, b"N", byref(M), byref(S), byref(_ONE), _data(T), byref(M), _data(B), byref(M))
+    return B
 
 
-def add_gram(C: Array, B: Array) -> None:
-    """C ← C + B Bᵀ for B (M, S), in the lower triangle of C (M, M) alone."""
+def add_gram(C: Array, B: Array, sign: float = 1.0) -> None:
+    """C ← C + sign · B Bᵀ for B (M, S), in the lower triangle of C (M, M) alone."""
     _check(C, B, fit=C.shape == 2 * B.shape[:1])
     M, S = map(c_int, B.shape)
-    _dsyrk(b"L", b"N", byref(M), byref(S), byref(_ONE), _data(B), byref(M), byref(_ONE), _data(C), byref(M))
+    _dsyrk(b"L", b"N", byref(M), byref(S), byref(c_double(sign)), _data(B), byref(M), byref(_ONE), _data(C), byref(M))
 
 
-def add_outer(B: Array, m: Array, v: Array) -> None:
-    """B ← B + m vᵀ for B (M, S) and contiguous m (M,) and v (S,)."""
+def add_outer(B: Array, m: Array, v: Array) -> Array:
+    """B ← B + m vᵀ for B (M, S), which is returned, and contiguous m (M,) and v (S,)."""
     _check(B, m, v, fit=B.shape == m.shape + v.shape)
     M, S, step = *map(c_int, B.shape), c_int(1)
     _dger(byref(M), byref(S), byref(_ONE), _data(m), byref(step), _data(v), byref(step), _data(B), byref(M))
+    return B
 
 
 def _check(*arrays: Array, fit: bool) -> None:

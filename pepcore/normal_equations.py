@@ -3,11 +3,14 @@
 q(v) = N(m, V) with V⁻¹ = I + A diag(τ) Aᵀ and V⁻¹m = A ν.
 """
 
-import numpy as np
-from scipy.linalg import blas, lapack
+from collections.abc import Callable
+from typing import Any
 
-from pepcore.features import Features
-from pepcore.gaussian import Array, inverse_lower, multiply_lower, safe_cholesky, solve_lower, symmetric
+import numpy as np
+from scipy.linalg import lapack
+
+from pepcore.features import Features, add_up, grouped, in_order
+from pepcore.gaussian import Array, add_gram, add_outer, inverse_lower, multiply_lower, safe_cholesky, solve_lower
 from pepcore.sites import ImproperCavityError, Sites
 
 SHARP = 0.1  # part of its variance that a datum's direction keeps; a difference from 1 would lose digits below it
@@ -22,20 +25,25 @@ def posterior_of(features: Features, sites: Sites) -> tuple[Array, Array]:
 def natural_parameters(features: Features, sites: Sites) -> tuple[Array, Array]:
     """Σ τ a aᵀ (M, M) and Σ ν a (M,): what the sites add to the prior's natural parameters I and 0."""
     precision, shift = lower_sums(features, sites)
-    return symmetric(precision), shift
+    return precision + np.tril(precision, -1).T, shift
 
 
 def lower_sums(features: Features, sites: Sites) -> tuple[Array, Array]:
     """`natural_parameters` with the lower triangle of the matrix alone, which is all that a factorisation reads."""
     M = len(features.basis.Z)
-    precision, shift = np.zeros((M, M), order="F"), np.zeros(M)
-    for rows, A, _ in features.blocks():
-        for sign in (1.0, -1.0):
-            size = np.maximum(sign * sites.tau[rows], 0.0)
-            if size.max() > 0:
-                precision = blas.dsyrk(sign, A * np.sqrt(size), beta=1.0, c=precision, lower=1, overwrite_c=1)
-        shift += A @ sites.nu[rows]
-    return precision, shift
+
+    def sums(group: list) -> tuple:
+        precision, shift = np.zeros((M, M), order="F"), np.zeros(M)
+        for rows in group:
+            A, _ = features.load(rows)
+            for sign in (1.0, -1.0):
+                size = np.maximum(sign * sites.tau[rows], 0.0)
+                if size.any():
+                    add_gram(precision, A * np.sqrt(size), sign)
+            shift += A @ sites.nu[rows]
+        return precision, shift
+
+    return add_up(sums, grouped(features.rows()))
 
 
 def solve_posterior(precision: Array, shift: Array, concave: bool) -> tuple[Array, Array]:
@@ -55,6 +63,30 @@ def solve_posterior(precision: Array, shift: Array, concave: bool) -> tuple[Arra
     return solve_lower(C, solve_lower(C, shift), transposed=True), C
 
 
+def project(features: Features, mean: Array, C_inverse: Array) -> tuple[Array, Array, Array]:
+    """μ (N,) and s (N,), mean and variance of aᵀv under the posterior of m (M,) and C⁻¹ (M, M), and h (N,)."""
+    mu, s, h = (np.empty(len(features.X)) for _ in range(3))
+
+    def fill(rows: slice) -> None:
+        A, h[rows] = features.load(rows)
+        white = multiply_lower(C_inverse, np.array(A, order="F"))
+        mu[rows], s[rows] = mean @ A, np.einsum("nm,nm->n", white.T, white.T)
+
+    list(in_order(fill, features.rows()))
+    return mu, s, h
+
+
+def along(mean: Array, C_inverse: Array, weight_mean: Array, weight_Va: Array) -> Callable:
+    """callable (rows, A) -> m weight_meanᵀ + V A diag(weight_Va), a fresh (M, B) array; the weights are (N,)."""
+
+    def derivative(rows: Any, A: Array) -> Array:
+        dA = multiply_lower(C_inverse, np.array(A, order="F"))
+        dA *= weight_Va[rows]
+        return add_outer(multiply_lower(C_inverse, dA, transposed=True), mean, weight_mean[rows])
+
+    return derivative
+
+
 def without_own_site(features: Features, sites: Sites, mean: Array, C: Array) -> tuple[Array, Array]:
     """Marginals of aᵀv under the posterior without the whole site of each datum in turn: mean (N,) and variance (N,).
 
@@ -68,11 +100,9 @@ def without_own_site(features: Features, sites: Sites, mean: Array, C: Array) ->
     leave no proper posterior, which takes sites of negative precision.
     Source: :eq:`loo-cavity`, :eq:`loo-sharp`.
     """
-    C_inverse, N = inverse_lower(C), len(sites.tau)
-    mu, s, shift, size = np.empty(N), np.empty(N), np.zeros(len(mean)), 0.0
+    mu, s, _ = project(features, mean, inverse_lower(C))
+    shift, size = np.zeros(len(mean)), 0.0
     for rows, A, _ in features.blocks():
-        white = multiply_lower(C_inverse, np.array(A, order="F"))
-        mu[rows], s[rows] = mean @ A, np.einsum("mn,mn->n", white, white)
         shift += A @ sites.nu[rows]
         size += np.abs(sites.nu[rows]) @ np.sqrt(np.einsum("mn,mn->n", A, A))
     if np.linalg.norm(C @ (C.T @ mean) - shift) > SAME * size:

@@ -91,7 +91,7 @@ class _StationaryVjp(NamedTuple):
     def __call__(self, dK: Array, first: bool = True, second: bool = False) -> tuple[dict, Array | None, Array | None]:
         kernel, left, right, K, slope, factor = self
         weight = dK * slope  # but for the factor, dF/dr²
-        rows, columns = weight.sum(axis=1), weight.sum(axis=0)
+        rows, columns = weight @ np.ones(len(right)), np.ones(len(left)) @ weight  # BLAS adds up faster than sum
         mixed: Any = weight @ right if first or not second else None
         mixed2: Any = weight.T @ left if second else None
         if _far(left) or _far(right):

@@ -2,14 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
-from scipy.linalg import blas
 
-from pepcore.features import Features, feature_map, pull_back_blocks
-from pepcore.gaussian import Array, inverse_lower, multiply_lower
-from pepcore.normal_equations import lower_sums, solve_posterior
+from pepcore.features import Features, add_up, feature_map, in_order, pull_back_blocks
+from pepcore.gaussian import Array, inverse_lower
+from pepcore.normal_equations import lower_sums, project, solve_posterior
 from pepcore.sites import Sites
 
 
@@ -33,18 +32,19 @@ class ClassMaps:
         """The Features of class c."""
         return self.features[c % len(self.features)]
 
+    def _effort(self) -> float:
+        """Multiplications in A Aᵀ, for one class."""
+        return len(self.of(0).X) * len(self.of(0).basis.Z) ** 2
+
     def natural_parameters(self, tau: Array, nu: Array) -> tuple[list, list]:
         """What sites (C, N) add to each class: precisions (M, M), lower triangles, and shifts (M,); source: :eq:`mc-sums`."""
-        pairs = [lower_sums(self.of(c), Sites(tau[c], nu[c])) for c in range(self.C)]
+        pairs = list(in_order(lambda c: lower_sums(self.of(c), Sites(tau[c], nu[c])), range(self.C), self._effort()))
         return [precision for precision, _ in pairs], [shift for _, shift in pairs]
 
     def marginals(self, posteriors: list) -> tuple[Array, Array, Array]:
         """μ, s and h, each (C, N): mean and variance of aᵀv under every class's posterior, and the residual variance."""
-        mu, s, h = (np.empty((self.C, len(self.of(0).X))) for _ in range(3))
-        for c, (mean, _, inverse) in enumerate(posteriors):
-            for rows, A, h_rows in self.of(c).blocks():
-                white = multiply_lower(inverse, np.array(A, order="F"))
-                mu[c, rows], s[c, rows], h[c, rows] = mean @ A, np.einsum("mn,mn->n", white, white), h_rows
+        marginals = lambda c: project(self.of(c), posteriors[c].mean, posteriors[c].inverse)
+        mu, s, h = map(np.stack, zip(*in_order(marginals, range(self.C), self._effort()), strict=True))
         return mu, s, h
 
     def pull_back(self, slopes: list, dh: Array) -> dict:
@@ -70,14 +70,7 @@ class ClassMaps:
 
 def added(slopes: list) -> Callable:
     """callable (rows, A) -> the sum of what these callables return."""
-
-    def total(rows: Any, A: Array) -> Array:
-        dA = slopes[0](rows, A)
-        for slope in slopes[1:]:
-            dA += slope(rows, A)
-        return dA
-
-    return total
+    return lambda rows, A: add_up(lambda slope: (slope(rows, A),), slopes, A.size * len(A))[0]
 
 
 class ClassPosterior(NamedTuple):
@@ -90,18 +83,9 @@ class ClassPosterior(NamedTuple):
 
 def solve_posteriors(precisions: list, shifts: list, concave: bool) -> list[ClassPosterior]:
     """A ClassPosterior for every class, by `pepcore.normal_equations.solve_posterior`; source: :eq:`mc-posterior`."""
-    pairs = [solve_posterior(precision, shift, concave) for precision, shift in zip(precisions, shifts, strict=True)]
-    return [ClassPosterior(mean, C, inverse_lower(C)) for mean, C in pairs]
 
+    def solve(pair: tuple) -> ClassPosterior:
+        mean, C = solve_posterior(pair[0], pair[1], concave)
+        return ClassPosterior(mean, C, inverse_lower(C))
 
-def along(posterior: ClassPosterior, weight_mean: Array, weight_Va: Array) -> Callable:
-    """callable (rows, A) -> m weight_meanᵀ + V A diag(weight_Va), a fresh (M, B) array; the weights are (N,)."""
-    mean, _, C_inverse = posterior
-
-    def derivative(rows: Any, A: Array) -> Array:
-        white = multiply_lower(C_inverse, np.array(A, order="F"))
-        white *= weight_Va[rows]
-        dA = multiply_lower(C_inverse, white, transposed=True)
-        return blas.dger(1.0, mean, weight_mean[rows], a=dA, overwrite_a=1)
-
-    return derivative
+    return list(in_order(solve, list(zip(precisions, shifts, strict=True)), effort=len(shifts[0]) ** 3))

@@ -20,6 +20,7 @@ from pepcore.multiclass.inference import Method, MulticlassFit, check_model, che
 from pepcore.multiclass.learning import LEARNABLE, model_of
 from pepcore.multiclass.maps import ClassMaps, solve_posteriors
 from pepcore.multiclass.sites_tied import TiedSites, check_tied_sites
+from pepcore.normal_equations import solve_posterior
 from pepcore.results import Model
 from pepcore.sites import Sites, check_sites
 from pepcore.sweeps import halving
@@ -169,8 +170,8 @@ class _Tied(_Learner):
         """The sites after a step towards the batch's target; ImproperCavityError where that leaves no posterior."""
         sites = self.state.sites.toward(self.state.target, step)
         if self.method.approximation != "sep":  # whose factors are log-concave
-            precisions, shifts = sites.total()
-            solve_posteriors(precisions, shifts, concave=False)
+            for precision, shift in zip(*sites.total(), strict=True):
+                solve_posterior(precision, shift, concave=False)
         return sites
 
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from pepcore.gaussian import Array, log1p_ratio, log_determinant
 from pepcore.multiclass.factors import Joint, Pairwise, Tilted
-from pepcore.multiclass.maps import ClassMaps, along, solve_posteriors
-from pepcore.normal_equations import natural_parameters
+from pepcore.multiclass.maps import ClassMaps, solve_posteriors
+from pepcore.normal_equations import along, natural_parameters
 from pepcore.sites import Sites, cavity, move, target
 
 
@@ -74,7 +74,7 @@ def gradient_of(maps: ClassMaps, factors: Pairwise | Joint, alpha: float, state:
     weight_mean = gather_sum(tilted.d1)
     weight_Va = gather_sum(tilted.d1 * alpha * (sites.tau * state.cavity_mean - sites.nu) + curvature / state.kept)
     weight_h = 0.5 * gather_sum(curvature)
-    slopes = [along(state.posteriors[c], weight_mean[c], weight_Va[c]) for c in range(maps.C)]
+    slopes = [along(q.mean, q.inverse, weight_mean[c], weight_Va[c]) for c, q in enumerate(state.posteriors)]
     return maps.pull_back(slopes, weight_h) | {"noise": gather_sum(tilted.dnoise).sum(axis=1)}
 
 

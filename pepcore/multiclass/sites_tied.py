@@ -14,8 +14,8 @@ import numpy as np
 
 from pepcore.gaussian import Array, log1p_ratio, log_determinant, multiply_lower, symmetric
 from pepcore.multiclass.factors import Joint, Pairwise
-from pepcore.multiclass.maps import ClassMaps, ClassPosterior, added, along, solve_posteriors
-from pepcore.normal_equations import solve_posterior
+from pepcore.multiclass.maps import ClassMaps, ClassPosterior, added, solve_posteriors
+from pepcore.normal_equations import along, solve_posterior
 from pepcore.sites import target
 from pepcore.validation import as_real, check_finite
 
@@ -150,7 +150,7 @@ def gradient_of(maps: ClassMaps, factors: Pairwise | Joint, state: TiedState, we
     """
     summed = [(g.cavities, weight * factors.scatter(g.d1), weight * factors.scatter(g.curvature)) for g in state.groups]
     slopes = [
-        added([along(cavities[c], d1[c], curvature[c]) for cavities, d1, curvature in summed]) for c in range(maps.C)
+        added([along(q[c].mean, q[c].inverse, d1[c], curvature[c]) for q, d1, curvature in summed]) for c in range(maps.C)
     ]
     dh: Any = 0.5 * sum(curvature for _, _, curvature in summed)
     dnoise = weight * sum(factors.scatter(group.dnoise).sum(axis=1) for group in state.groups)
@@ -175,7 +175,7 @@ def _cost(posteriors: list, own: list, counts: Array, alpha: float) -> float:
     for (mean, _, inverse), n, lower, shift in zip(posteriors, counts, *own, strict=True):
         precision, delta = symmetric(lower), alpha / max(n, 1.0)
         pulled = precision @ mean
-        S = multiply_lower(inverse, multiply_lower(inverse, precision).T)
+        S = multiply_lower(inverse, np.array(multiply_lower(inverse, np.asfortranarray(precision)).T, order="F"))
         w = inverse @ (shift - pulled)
         solved, L = solve_posterior(-delta * S, w, concave=False)
         np.fill_diagonal(L, 0.0)

@@ -33,6 +33,7 @@ from pepcore.gaussian import (
     cholesky_inverse,
     log1p_ratio,
     log_determinant,
+    multiply_lower,
     safe_cholesky,
     solve_lower,
 )
@@ -95,7 +96,7 @@ def regression(
     check_kernel(kernel)
     X = check_inputs(X, "X", copy=True)
     Z = check_inputs(Z, "Z", columns=X.shape[1], copy=True)
-    y = check_targets(y, len(X), copy=True)
+    y = check_targets(y, len(X))
     noise, jitter = check_positive(noise, "noise"), check_jitter(jitter)
     if blocks is None:
         alpha = check_alpha(alpha, size=len(X))
@@ -103,7 +104,7 @@ def regression(
         powers = np.broadcast_to(alpha, len(X))
         solution = solve_regression(features.load, features.rows(), y, noise, powers)
         sites = Sites(solution.tau, y * solution.tau)
-        gradient = partial(pointwise_gradient, features, y, solution, noise, powers)
+        gradient = partial(pointwise_gradient, features, solution, sites.nu, noise, powers)
     else:
         if stream:
             raise ValueError("stream=True keeps no features, but blocks need them all at once; leave out one of them.")
@@ -204,14 +205,14 @@ def penalty(h: Array, noise: float, alpha: float | Array) -> float:
     return ((1 - alpha) * log1p_ratio(alpha * h / noise) * h).sum() / (2 * noise)
 
 
-def noise_derivative(total: Array, h: Array, d: Array, noise: float, alpha: Array) -> Array:
-    """The terms of dF/dnoise from dF/dd: the noise enters d and the penalty; source: :eq:`sr-gradient`."""
-    return total + (1 - alpha) * h / (2 * noise * d)
+def noise_derivative(fit: Array, h: Array, tau: Array, noise: float, alpha: float | Array) -> float:
+    """dF/dnoise from dF/dd = ½ (fit − 1/d): the noise enters d = 1/tau and the penalty; source: :eq:`sr-gradient`."""
+    return 0.5 * float((fit - tau + (1 - alpha) * h * tau / noise).sum())
 
 
 @one_blas_thread
-def pointwise_gradient(features: Features, y: Array, solution: Solution, noise: float, alpha: Array) -> dict:
-    """Gradient of the evidence, in one more pass over the data.
+def pointwise_gradient(features: Features, solution: Solution, nu: Array, noise: float, alpha: Array) -> dict:
+    """Gradient of the evidence, in one more pass over the data, from the sites 1/d and nu = y/d.
 
     With v = (y − Aᵀm)/d, s = diag AᵀVA and fit = v² + s/d²:
 
@@ -223,25 +224,38 @@ def pointwise_gradient(features: Features, y: Array, solution: Solution, noise: 
     and V gram = V (V⁻¹ − I) = I − V, the product that K_uu needs has a closed form but for one weighted gram matrix:
 
         Σ dA Aᵀ = m mᵀ − (I − V) + gram − A diag(α fit) Aᵀ.
-    """
-    mean, V = solution.mean, cholesky_inverse(solution.precision_cholesky)
-    dnoise = np.empty(len(y))
 
-    def derivatives(rows, A, h):
+    Where all α are 0, d is the noise, dA = m vᵀ + (I − V) A/d, and Σ s/d² = tr(I − V)/noise.
+    """
+    basis, mean, V = features.basis, solution.mean, cholesky_inverse(solution.precision_cholesky)
+    explained = np.eye(len(mean)) - V
+    to_K_uf, gamma = explained @ basis.L_inverse / noise, basis.L_inverse.T @ mean
+    dnoise = {-1: 0.0 if alpha.any() else 0.5 * np.trace(explained) / noise}  # and by the first row of a block
+
+    def derivatives(rows, A, h, T):
         tau, power = solution.tau[rows], alpha[rows]
-        d = 1 / tau
-        v = (y[rows] - mean @ A) * tau
+        v = nu[rows] - mean @ A * tau
         dA = (A.T @ V).T  # V A, in Fortran order
         fit = v**2 + np.einsum("nm,nm->n", A.T, dA.T) * tau**2
-        total = 0.5 * (fit - tau)
-        dnoise[rows] = noise_derivative(total, h, d, noise, power)
+        dnoise[rows.start] = noise_derivative(fit, h, tau, noise, power)
+        add_gram(T, A * np.sqrt(power * fit))
         dA *= -tau
+        dA += A * (tau - power * fit)
         add_outer(dA, mean, v)
-        return dA, power * total - (1 - power) / (2 * d), power * fit
+        multiply_lower(basis.L_inverse, dA, transposed=True)
+        return dA, 0.5 * (power * fit - tau)
 
-    gradient, gram_h = through_data(features, derivatives)
-    T = np.outer(mean, mean) + V - np.eye(len(mean)) + solution.gram - gram_h
-    return through_pseudo_points(features, gradient, T) | {"noise": float(dnoise.sum())}
+    def derivatives_at_zero(rows, A, h, T):
+        tau = solution.tau[rows]
+        v = nu[rows] - mean @ A * tau
+        dnoise[rows.start] = noise_derivative(v**2, h, tau, noise, 0.0)
+        dK_uf = (A.T @ to_K_uf).T
+        add_outer(dK_uf, gamma, v)
+        return dK_uf, -0.5 * tau
+
+    gradient, gram_h = through_data(features, derivatives if alpha.any() else derivatives_at_zero)
+    T = np.outer(mean, mean) - explained + solution.gram - gram_h
+    return through_pseudo_points(features, gradient, T) | {"noise": sum(dnoise[start] for start in sorted(dnoise))}
 
 
 # --- blocks -----------------------------------------------------------------------------------------------------------
@@ -275,22 +289,21 @@ def _rotate(features: Features, y: Array, alpha: Array, blocks: list[Array]) -> 
         h[rows] = np.maximum(eigenvalues, 0.0)  # a Schur complement: negative only by rounding
         rotated_y[rows] = U.T @ y[index]
         parts.append((index, rows, U))
-    sizes = [len(index) for index in blocks]
-    return _Rotated(rotated_A, h, rotated_y, np.repeat(alpha, sizes), parts)
+    return _Rotated(rotated_A, h, rotated_y, np.repeat(alpha, [len(index) for index in blocks]), parts)
 
 
 @one_blas_thread
 def _block_gradient(features: Features, rotated: _Rotated, solution: Solution, noise: float) -> dict:
     """As `pointwise_gradient`, with a matrix dF/dD_b for each block in place of dF/dh."""
     kernel, X = features.basis.kernel, features.X
-    dA, dF_dd = np.empty_like(features.A), np.empty(len(X))
+    dA, fit = np.empty_like(features.A), np.empty(len(X))
     dkernel: dict = {}
     for index, rows, U in rotated.parts:
         A_b, d, alpha = rotated.A[:, rows], 1 / solution.tau[rows], rotated.alpha[rows]
         v = (rotated.y[rows] - solution.mean @ A_b) / d
         white = solve_lower(solution.precision_cholesky, np.array(A_b / d, order="F"))
         dF_dSigma = 0.5 * (np.outer(v, v) - np.diag(1 / d) + white.T @ white)
-        dF_dd[rows] = np.diag(dF_dSigma)
+        fit[rows] = v**2 + np.einsum("mn,mn->n", white, white)
         dD = U @ (alpha * dF_dSigma - np.diag((1 - alpha) / (2 * d))) @ U.T
         VA = solve_lower(solution.precision_cholesky, white, transposed=True)
         dA[:, index] = (np.outer(solution.mean, v) - VA) @ U.T - 2 * features.A[:, index] @ dD
@@ -298,5 +311,4 @@ def _block_gradient(features: Features, rotated: _Rotated, solution: Solution, n
 
     gradient = pull_back(features, dA, np.zeros(len(X)))  # h enters through D_b, already counted in dA
     accumulate(gradient, dkernel)
-    dnoise = noise_derivative(dF_dd, rotated.h, 1 / solution.tau, noise, rotated.alpha)
-    return gradient | {"noise": float(dnoise.sum())}
+    return gradient | {"noise": noise_derivative(fit, rotated.h, solution.tau, noise, rotated.alpha)}

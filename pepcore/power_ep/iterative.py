@@ -5,17 +5,16 @@ q(v) = N(m, V) with V⁻¹ = I + A diag(τ) Aᵀ. A sweep costs two passes over 
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import blas
 
 from pepcore.features import Features, feature_map, pull_back_blocks
-from pepcore.gaussian import Array, inverse_lower, log1p_ratio, log_determinant, multiply_lower, solve_lower
+from pepcore.gaussian import Array, inverse_lower, log1p_ratio, log_determinant, solve_lower
 from pepcore.kernels.base import Kernel
 from pepcore.likelihoods.scalar import Likelihood
-from pepcore.normal_equations import posterior_of
+from pepcore.normal_equations import along, posterior_of, project
 from pepcore.posterior import Posterior
 from pepcore.results import Fit
 from pepcore.sites import Sites, cavity, check_sites, move, parallel, rank_one_update, target
@@ -124,12 +123,12 @@ def local_moments(
     mean: Array, C: Array, weight: float = 1.0,
 ) -> State:
     """State of the data in `features` from the posterior N(mean, (C Cᵀ)⁻¹) of v; each datum counts `weight` times."""
-    return _evaluate(y, likelihood, alpha, Marginals(sites, mean, C, *_project(features, mean, C)), weight)
+    return _evaluate(y, likelihood, alpha, Marginals(sites, mean, C, *project(features, mean, inverse_lower(C))), weight)
 
 
 def _marginals(features: Features, sites: Sites) -> Marginals:
     mean, C = posterior_of(features, sites)
-    return Marginals(sites, mean, C, *_project(features, mean, C))
+    return Marginals(sites, mean, C, *project(features, mean, inverse_lower(C)))
 
 
 def _evaluate(
@@ -155,16 +154,6 @@ def _evaluate(
     return State(sites, mean, C, cavity_mean, cavity_variance, kept, d1, d2, log_evidence, goal, move(sites, goal, s))
 
 
-def _project(features: Features, mean: Array, C: Array) -> tuple[Array, Array, Array]:
-    """μ (N,) and s (N,), mean and variance of aᵀv under q, and h (N,)."""
-    C_inverse = inverse_lower(C)
-    mu, s, h = (np.empty(len(features.X)) for _ in range(3))
-    for rows, A, h_rows in features.blocks():
-        white = multiply_lower(C_inverse, np.array(A, order="F"))
-        mu[rows], s[rows], h[rows] = mean @ A, np.einsum("mn,mn->n", white, white), h_rows
-    return mu, s, h
-
-
 def _parallel(
     features: Features, y: Array, likelihood: Likelihood, alpha: float | Array, state: State, step: float
 ) -> Marginals:
@@ -188,12 +177,9 @@ def _alternating(
     growth = np.maximum(target(cavity_mean, reduced, d1, d2, alpha).tau - tau, 0.0)
     sites = Sites(tau, nu + step * (goal - nu) / (1 + growth * marginals.s))
 
-    C, shift, mu = marginals.precision_cholesky, np.zeros(len(marginals.mean)), np.empty(len(y))
-    for rows, A, _ in features.blocks():
-        shift += A @ sites.nu[rows]
-    mean = solve_lower(C, solve_lower(C, shift), transposed=True)
-    for rows, A, _ in features.blocks():
-        mu[rows] = mean @ A
+    C, parts = marginals.precision_cholesky, [A @ sites.nu[rows] for rows, A, _ in features.blocks()]
+    mean = solve_lower(C, solve_lower(C, np.sum(parts, axis=0)), transposed=True)
+    mu = np.concatenate([mean @ A for _, A, _ in features.blocks()])
     return marginals._replace(sites=sites, mean=mean, mu=mu)
 
 
@@ -234,15 +220,9 @@ def gradient_of(features: Features, y: Array, likelihood: Likelihood, alpha: flo
 
     Source: :eq:`sc-gradient`, :eq:`sc-tied`.
     """
-    C_inverse, sites, mean = inverse_lower(state.precision_cholesky), state.sites, state.mean
-    curvature = state.d2 + alpha * state.d1**2
+    sites, curvature = state.sites, state.d2 + alpha * state.d1**2
     along_Va = state.d1 * alpha * (sites.tau * state.cavity_mean - sites.nu) + curvature / state.kept
-
-    def derivatives(rows: Any, A: Array, h: Array) -> tuple[Array, Array]:
-        white = multiply_lower(C_inverse, np.array(A, order="F"))
-        white *= along_Va[rows]
-        dA = multiply_lower(C_inverse, white, transposed=True)
-        return blas.dger(1.0, mean, state.d1[rows], a=dA, overwrite_a=1), 0.5 * curvature[rows]
-
+    slope = along(state.mean, inverse_lower(state.precision_cholesky), state.d1, along_Va)
     own = likelihood.parameter_gradient(y, state.cavity_mean, state.cavity_variance, alpha)
-    return pull_back_blocks(features, derivatives) | {key: float(value.sum()) for key, value in own.items()}
+    gradient = pull_back_blocks(features, lambda rows, A, h: (slope(rows, A), 0.5 * curvature[rows]))
+    return gradient | {key: float(value.sum()) for key, value in own.items()}

@@ -25,6 +25,7 @@ from environments import ENVIRONMENTS, ONE_THREAD, python_of
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "bench.json"
+REST = 0.2  # seconds: so long the idle threads of a BLAS go on turning after a product, and take a core from who comes next
 
 
 class Worker:
@@ -68,6 +69,7 @@ def race(entries, pythons, threads, turns):
             workers.append(Worker(entry, pythons[entry.side], threads, cores_for(place, threads)))
         for _ in range(turns + 1):
             for worker in workers:
+                time.sleep(REST if threads > 1 else 0.0)
                 worker.take_turn()
     finally:
         for worker in workers:

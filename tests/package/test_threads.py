@@ -8,7 +8,7 @@ import threadpoolctl
 
 from pepcore import power_ep
 from pepcore.features import in_order
-from pepcore.gaussian import add_gram, add_outer, multiply_triangular
+from pepcore.gaussian import add_gram, add_outer, multiply_lower
 from pepcore.kernels import Matern52, SquaredExponential
 from pepcore.likelihoods import Probit
 from pepcore.threads import one_blas_thread, set_threads, thread_count
@@ -104,7 +104,7 @@ def test_the_products_are_those_of_numpy():
     T, B, C = (np.asfortranarray(rng.normal(size=shape)) for shape in [(5, 5), (5, 7), (5, 5)])
     for transposed, lower in ((False, np.tril(T)), (True, np.tril(T).T)):
         product = B.copy(order="F")
-        multiply_triangular(T, product, transposed)
+        multiply_lower(T, product, transposed)
         np.testing.assert_allclose(product, lower @ B, rtol=1e-12)
     gram = C.copy(order="F")
     add_gram(gram, B)
@@ -123,7 +123,7 @@ def test_the_products_are_those_of_numpy():
         (np.eye(3, order="F", dtype=np.float32), np.ones((3, 4), order="F")),
     ],
 )
-@pytest.mark.parametrize("product", [multiply_triangular, add_gram])
+@pytest.mark.parametrize("product", [multiply_lower, add_gram])
 def test_arrays_that_a_pointer_would_misread_are_refused(product, arrays):
     with pytest.raises(TypeError, match="float64 arrays in Fortran order whose shapes fit"):
         product(*arrays)
