@@ -131,10 +131,10 @@ def best_bound_and_power_zero():
     return float(abs(best.fun - energy(np.r_[np.log(sites.tau), sites.nu])))
 
 
-def slower_at(alpha, step=None):
-    """Sweeps at a small power as a multiple of those at α = 1: with the paper's step ε = α, or with one step for both."""
+def slower_at(alpha):
+    """Sweeps at a small power as a multiple of those at α = 1, both with the paper's step ε = α."""
     K, y = classifier(4.0)
-    return sweep(K, y, alpha, step or alpha)[3] / sweep(K, y, 1.0, step or 1.0)[3]
+    return sweep(K, y, alpha, alpha)[3] / sweep(K, y, 1.0, 1.0)[3]
 
 
 def stable_runs(step=0.3):
