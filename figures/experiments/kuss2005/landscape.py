@@ -139,7 +139,7 @@ def draw(fig, results):
         ax.clabel(lines, levels=levels[1::2], fmt=written, fontsize=10)
         ax.plot(chosen[title]["log_lengthscale"], chosen[title]["log_amplitude"], "*", color=style.colours["ep"], ms=15,
                 mec=style.colours["ink"], clip_on=False, zorder=5)
-        ax.set(xticks=[0, 2, 4])
+        ax.set(xticks=[0, 2, 4], ylim=(-0.5, 5.3))
         style.label(ax, x="log lengthscale", title=title)
     fig.axes[0].set_ylabel("log amplitude")
 
