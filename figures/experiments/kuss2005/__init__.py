@@ -1,0 +1,1 @@
+"""The study of kuss2005, and what measures its claims."""
