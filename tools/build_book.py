@@ -5,7 +5,7 @@ cached; Jupyter Book notices a changed cell, but not a change in what the cells 
 away when `pepcore/`, `figures/`, the exercises or the lock have changed.
 
 Set BOOK_REPOSITORY to the address of the book's public repository (on GitHub, GitLab or Bitbucket) for links to it and
-buttons that launch Binder.
+buttons that launch Binder, and BOOK_SITE to the address at which the site will stand (see `way_in.py`).
 """
 
 import contextlib
@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "_build"
 SITE = BUILD / "html"
 CACHE = BUILD / ".jupyter_cache"
+FRAMES = BUILD / "frames"                # pictures that the cached chapters drew
 STAMP = BUILD / ".built-from"            # what the site that stands there was built from
 CACHE_STAMP = BUILD / ".executed-with"   # what the cached outputs were computed with
 
@@ -49,7 +50,7 @@ def files(path):
 
 def site_fingerprint():
     """What the site would be built from now."""
-    return fingerprint(SOURCES, os.environ.get("BOOK_REPOSITORY", ""))
+    return fingerprint(SOURCES, " ".join(os.environ.get(name, "") for name in ("BOOK_REPOSITORY", "BOOK_SITE")))
 
 
 def is_current():
@@ -133,8 +134,10 @@ def main():
         computed_with = fingerprint(IMPORTED)
         if not CACHE_STAMP.exists() or CACHE_STAMP.read_text() != computed_with:
             shutil.rmtree(CACHE, ignore_errors=True)
+            shutil.rmtree(FRAMES, ignore_errors=True)
             CACHE_STAMP.write_text(computed_with)
         shutil.rmtree(SITE, ignore_errors=True)
+        os.environ["BOOK_FRAMES"] = str(FRAMES)
         built_from = site_fingerprint()
         scripts = subprocess.Popen([sys.executable, ROOT / "tools/vendor_js.py"])    # npm waits for the network meanwhile
         execute()
