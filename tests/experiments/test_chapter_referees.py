@@ -52,14 +52,19 @@ def test_the_referees_of_the_energy_agree_with_a_converged_fit():
 
 
 def test_every_pseudo_input_is_in_the_picture():
-    """Triangles, arrows and the numbers beside them add up to M in each panel."""
+    """Triangles, and arrows with the numbers beside them, add up to M in each panel."""
     fig = Figure(figsize=(7, 3))
     fig23.draw_placements(fig, runner.results("bui_fig23"))
     for ax in fig.axes:
-        single = sum(line.get_marker() == "^" for line in ax.lines)
-        arrows = sum(text.get_text() == "" and text.arrow_patch is not None for text in ax.texts if hasattr(text, "arrow_patch"))
-        counts = [int(text.get_text()) for text in ax.texts if text.get_text().isdigit()]
-        assert single + arrows + sum(counts) - len(counts) == fig23.M
+        shown = sum(len(line.get_xdata()) for line in ax.lines if line.get_marker() == "^")
+        arrows = sum(getattr(text, "arrow_patch", None) is not None for text in ax.texts)
+        more = sum(int(text.get_text()) - 1 for text in ax.texts if text.get_gid() == "left")
+        assert shown + arrows + more == fig23.M
+
+
+def test_pseudo_inputs_that_share_a_place_are_counted():
+    places = np.array([[0.0, 0.0], [3.0, 0.0], [0.1, 0.0], [3.0, 0.2], [3.0, 0.1]])
+    assert [(tuple(place), count) for place, count in fig23._stacks(places)] == [((0.0, 0.0), 2), ((3.0, 0.0), 3)]
 
 
 def test_the_race_has_five_problems_of_25_pseudo_inputs():

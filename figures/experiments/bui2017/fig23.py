@@ -209,26 +209,27 @@ def draw_places(ax, results, alpha, data=0, kernel="learnt", size=12):
     p = fit.predict_y(mesh).reshape(90, 90)
     ax.contour(side, side, p, levels=[0.5], colors=[style.alpha_colour(alpha)], linewidths=2.5)
     ax.plot(*BOUNDARY.T, ls="--", lw=1.5, color=style.colours["truth"])
-    shown = np.where(np.abs(Z).max(axis=1, keepdims=True) > VIEW, Z * (VIEW - 0.1) / np.abs(Z).max(axis=1, keepdims=True), Z)
-    for place, count, inside in _stacks(shown, np.abs(Z).max(axis=1) <= VIEW):
-        if inside:
-            ax.plot(*place, "^", ms=size, color=style.colours["pseudo"], mec=style.CARD, mew=1.2)
-        else:       # an arrow at the frame for those that have left the picture
-            ax.annotate("", place, 0.85 * place, arrowprops={"arrowstyle": "-|>", "lw": 2.5, "color": style.colours["pseudo"]})
+    inside = np.abs(Z).max(axis=1) <= VIEW
+    ax.plot(*Z[inside].T, "^", ms=size, color=style.colours["pseudo"], mec=style.CARD, mew=1.2)
+    for place, count in _stacks(Z[inside]):
         if count > 1:
-            ax.text(*(0.78 * place if not inside else place + 0.2), f"{count}", color=style.INK, fontsize=10, ha="center",
-                    va="center", weight="bold")
+            ax.text(*(place + 0.2), f"{count}", color=style.INK, fontsize=10, weight="bold", gid="stacked")
+    at_frame = Z[~inside] * (VIEW - 0.1) / np.abs(Z[~inside]).max(axis=1, keepdims=True)
+    for place, count in _stacks(at_frame):      # an arrow at the frame for those that have left the picture
+        ax.annotate("", place, 0.85 * place, arrowprops={"arrowstyle": "-|>", "lw": 2.5, "color": style.colours["pseudo"]})
+        if count > 1:
+            ax.text(*(0.78 * place), f"{count}", color=style.INK, fontsize=10, weight="bold", gid="left")
     ax.set(xlim=(-VIEW, VIEW), ylim=(-VIEW, VIEW), aspect="equal")
     between = ": " if size == 12 else "\n"
     style.label(ax, x="first input", y="second input", title=f"{style.alpha_label(alpha)}{between}distance {row['distance']:.2f}")
 
 
-def _stacks(places, inside, near=0.25):
-    """Pseudo-inputs that are drawn less than `near` apart count as one place: its first point, how many, inside or not."""
+def _stacks(places, near=0.25):
+    """Places less than `near` apart count as one: the first of each, and how many they are."""
     left = list(range(len(places)))
     while left:
-        close = [m for m in left if inside[m] == inside[left[0]] and np.hypot(*(places[m] - places[left[0]])) < near]
-        yield places[close[0]], len(close), bool(inside[close[0]])
+        close = [m for m in left if np.hypot(*(places[m] - places[left[0]])) < near]
+        yield places[close[0]], len(close)
         left = [m for m in left if m not in close]
 
 
