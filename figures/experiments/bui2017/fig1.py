@@ -52,7 +52,7 @@ ALGEBRA, EXACT_PAGE = "identities.html#sparse-regression", "identities.html#exac
 
 def _inter_domain(panel):
     return Place("all of it again with blurred pseudo-points", f"Inter-domain pseudo-points in {panel}: only the feature map "
-                 "changes, and at zero width they are the ordinary ones.", f"{CHAPTER}#features-of-another-kind",
+                 "changes, and at zero width they are the ordinary ones.", "sparse-beyond-probit.html#features-of-another-kind",
                  ("package/test_interdomain.py::test_zero_width_is_an_ordinary_pseudo_point",), ((WIDTH // 2, 302),),
                  side="alone")
 

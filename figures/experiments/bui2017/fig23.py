@@ -185,23 +185,52 @@ def placement(results, alpha, data=0, kernel="learnt"):
 
 def draw_placement(fig, results, alpha, data=0, kernel="learnt"):
     """Data, pseudo-inputs, the known boundary and the learnt one (bui2017 figure 23); best in 5 x 5 inches."""
+    draw_places(fig.subplots(), results, alpha, data, kernel)
+
+
+def draw_placements(fig, results, alphas=(0.0, 0.5, 1.0)):
+    """The same for several powers side by side; best in 7 x 2.9 inches."""
+    panels = fig.subplots(1, len(alphas), sharey=True)
+    for ax, alpha in zip(panels, alphas):
+        draw_places(ax, results, alpha, size=8)
+        ax.set(xlabel="", ylabel="")
+    fig.supxlabel("first input", fontsize=12.5)
+    panels[0].set_ylabel("second input")
+
+
+def draw_places(ax, results, alpha, data=0, kernel="learnt", size=12):
+    """One panel of it; every pseudo-input is shown, with a number where several share a place or have left together."""
     fit, Z, row = placement(results, alpha, data, kernel)
     X, y = load(data)
-    ax = fig.subplots()
     for label, name in ((1, "positive"), (-1, "negative")):
-        ax.plot(*X[y == label].T, "o", ms=3.5, mew=0, alpha=0.55, color=style.colours[name])
+        ax.plot(*X[y == label].T, "o", ms=0.3 * size, mew=0, alpha=0.55, color=style.colours[name])
     side = np.linspace(-VIEW, VIEW, 90)
     mesh = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
     p = fit.predict_y(mesh).reshape(90, 90)
     ax.contour(side, side, p, levels=[0.5], colors=[style.alpha_colour(alpha)], linewidths=2.5)
     ax.plot(*BOUNDARY.T, ls="--", lw=1.5, color=style.colours["truth"])
     inside = np.abs(Z).max(axis=1) <= VIEW
-    ax.plot(*Z[inside].T, "^", ms=12, color=style.colours["pseudo"], mec=style.CARD, mew=1.2)
-    for z in Z[~inside]:        # an arrow at the frame for those that have left the picture
-        edge = z * (VIEW - 0.1) / np.abs(z).max()
-        ax.annotate("", edge, 0.88 * edge, arrowprops={"arrowstyle": "-|>", "lw": 2.5, "color": style.colours["pseudo"]})
+    ax.plot(*Z[inside].T, "^", ms=size, color=style.colours["pseudo"], mec=style.CARD, mew=1.2)
+    for place, count in _stacks(Z[inside]):
+        if count > 1:
+            ax.text(*(place + 0.2), f"{count}", color=style.INK, fontsize=10, weight="bold", gid="stacked")
+    at_frame = Z[~inside] * (VIEW - 0.1) / np.abs(Z[~inside]).max(axis=1, keepdims=True)
+    for place, count in _stacks(at_frame):      # an arrow at the frame for those that have left the picture
+        ax.annotate("", place, 0.85 * place, arrowprops={"arrowstyle": "-|>", "lw": 2.5, "color": style.colours["pseudo"]})
+        if count > 1:
+            ax.text(*(0.78 * place), f"{count}", color=style.INK, fontsize=10, weight="bold", gid="left")
     ax.set(xlim=(-VIEW, VIEW), ylim=(-VIEW, VIEW), aspect="equal")
-    style.label(ax, x="first input", y="second input", title=f"{style.alpha_label(alpha)}: distance {row['distance']:.2f}")
+    between = ": " if size == 12 else "\n"
+    style.label(ax, x="first input", y="second input", title=f"{style.alpha_label(alpha)}{between}distance {row['distance']:.2f}")
+
+
+def _stacks(places, near=0.25):
+    """Places less than `near` apart count as one: the first of each, and how many they are."""
+    left = list(range(len(places)))
+    while left:
+        close = [m for m in left if np.hypot(*(places[m] - places[left[0]])) < near]
+        yield places[close[0]], len(close)
+        left = [m for m in left if m not in close]
 
 
 def describe_placement(results, alpha, data=0, kernel="learnt"):

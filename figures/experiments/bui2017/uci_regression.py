@@ -115,10 +115,15 @@ def tests(results, metric, first, second):
     return pd.DataFrame({"margin": margin.mean(), "p": p, "holm": significance.holm(p)})
 
 
-def draw_pairs(fig, results):
+def draw_pairs(fig, results, published=None):
     """Every run of one power against the same run of another (bui2017 figure 4A); below the line the y-axis wins.
 
     The inset is the histogram of `margins`, the tenth with the largest size left out.
+
+    Parameters
+    ----------
+    published : dict of (metric, first, second) -> percentage, optional
+        What the paper says of each pair; it stands beside our number.
     """
     axes = fig.subplots(2, 3)
     present = [data for data in DATA if data in set(results["data"])]
@@ -134,7 +139,8 @@ def draw_pairs(fig, results):
                 ax.set(xscale="log", yscale="log")
             corner = (0.58, 0.06) if upper == 1.0 else (0.06, 0.64)      # where the cloud is not
             draw_margins(ax.inset_axes([*corner, 0.4, 0.3]), margins(results, metric, upper, lower))
-            ax.set_title(f"{wins(results, metric, upper, lower):.0f} % below", fontsize=11.5)
+            paper = f" (paper {published[metric, upper, lower]} %)" if published else " below"
+            ax.set_title(f"{wins(results, metric, upper, lower):.0f} %{paper}", fontsize=11.5)
             style.label(ax, x=f"{title}, {NAMES[lower]}", y=f"{NAMES[upper]}")
     fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=min(len(present), 4),
                markerscale=2.5, handletextpad=0.1)
