@@ -163,7 +163,7 @@ def pseudo_inputs(ax, Z, label="pseudo-inputs", y=0.035, limits=None):
                         textcoords="offset points", ha="center", va="bottom", **text)
     for count, edge, arrow in ((np.sum(Z < low), 0, "◀ {}"), (np.sum(Z > high), 1, "{} ▶")):
         if count:
-            ax.annotate(arrow.format(count), (edge, y), xycoords="axes fraction", xytext=(3 - 6 * edge, 15),
+            ax.annotate(arrow.format(count), (edge, y), xycoords="axes fraction", xytext=(3 - 6 * edge, 12),
                         textcoords="offset points", ha=("left", "right")[edge], va="center", **text)
     return marks
 
