@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "_build"
 SITE = BUILD / "html"
 CACHE = BUILD / ".jupyter_cache"
+FRAMES = BUILD / "frames"                # pictures that the cached chapters drew
 STAMP = BUILD / ".built-from"            # what the site that stands there was built from
 CACHE_STAMP = BUILD / ".executed-with"   # what the cached outputs were computed with
 
@@ -133,8 +134,10 @@ def main():
         computed_with = fingerprint(IMPORTED)
         if not CACHE_STAMP.exists() or CACHE_STAMP.read_text() != computed_with:
             shutil.rmtree(CACHE, ignore_errors=True)
+            shutil.rmtree(FRAMES, ignore_errors=True)
             CACHE_STAMP.write_text(computed_with)
         shutil.rmtree(SITE, ignore_errors=True)
+        os.environ["BOOK_FRAMES"] = str(FRAMES)
         built_from = site_fingerprint()
         scripts = subprocess.Popen([sys.executable, ROOT / "tools/vendor_js.py"])    # npm waits for the network meanwhile
         execute()

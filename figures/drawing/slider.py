@@ -1,43 +1,45 @@
 """Sliders over pictures that were computed beforehand.
 
-`slider(draw, alt)` draws one frame per value of a parameter and ties the frames to a slider. The picture changes in
-the reader's browser, without Python: the same widget works in a live notebook, in the built book and, as the frame at
-which the slider starts, on paper and where JavaScript is off.
+`slider(draw, alt)` draws a picture for every value of a parameter and ties the pictures to a slider. While the book is
+built, the pictures go into files, and the page's own script shows the one that the reader asks for. In a live notebook
+the same call gives a widget, which draws what is asked for. A notebook that was executed in the background holds the
+picture at which the slider starts.
 """
 
 import base64
-import html
-import io
+import inspect
 import itertools
+import json
+import numbers
+import os
+import re
+import shutil
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import ipywidgets as widgets
-import numpy as np
-from IPython.display import display
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
-from PIL import Image
+from IPython import get_ipython
 
-from figures.drawing import style
+from figures.drawing import frames, style
 from figures.progress import progress
 
-DPI = 120
-COLOURS = 64            # in a frame's palette
-COLOUR_STEP = 24        # two colours of a palette differ by more than this, summed over red, green and blue
+ENDS = ("VFE", "EP")      # what the powers 0 and 1 are called
+RADIO = 5                 # so many categories are radio buttons, more are a list
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """What a slider moves through.
+    """What a slider moves through. Numbers become a slider, categories radio buttons or a list.
 
     Parameters
     ----------
-    name : str                  in error messages, e.g. "alpha"
+    name : str                  in error messages and links, e.g. "alpha"
     values : sequence           the values that `draw` is called with, in the slider's order
     label : str                 what stands beside the slider, e.g. "α"
     format : str or function    how one value is written: a format specification such as ".2f", or value -> str
     start : value, optional     where the slider starts and what is printed; the middle value if not given
+    ends : two str, optional    words for the two ends; for the powers 0 and 1 they are VFE and EP if not given
+    paper : sequence, optional  the values shown side by side on paper; for the powers 0, 1/2, 1 if not given
     """
 
     name: str
@@ -45,6 +47,8 @@ class Parameter:
     label: str = ""
     format: str | Callable = ""
     start: object = None
+    ends: tuple = ()
+    paper: tuple = ()
 
     def __post_init__(self):
         values = tuple(self.values)
@@ -59,25 +63,42 @@ class Parameter:
                              f"leave out the duplicates or give a finer format than {self.format!r}")
         if self.start is None:
             object.__setattr__(self, "start", values[len(values) // 2])
-        elif self.start not in values:
-            raise ValueError(f"slider parameter {self.name!r}: start = {self.start!r} is not one of its values")
+        if self.name == "alpha" and not self.ends:
+            object.__setattr__(self, "ends", tuple(name if value == end else "" for name, value, end in
+                                                   zip(ENDS, (values[0], values[-1]), (0, 1))))
+        if self.name == "alpha" and not self.paper and {0, 0.5, 1} <= set(values):
+            object.__setattr__(self, "paper", (0, 0.5, 1))
+        for what, wanted in (("start", [self.start]), ("paper", self.paper)):
+            for value in wanted:
+                if value not in values:
+                    raise ValueError(f"slider parameter {self.name!r}: {what} = {value!r} is not one of its values")
 
     @property
     def texts(self):
         """The values as the reader sees them, one string each."""
-        write = self.format if callable(self.format) else lambda value: format(value, self.format)
-        return [write(value) for value in self.values]
+        return [self.text(value) for value in self.values]
+
+    def text(self, value):
+        """How one value is written."""
+        return self.format(value) if callable(self.format) else format(value, self.format)
 
     @property
     def start_index(self):
         return self.values.index(self.start)
+
+    @property
+    def kind(self):
+        """How the reader chooses: "range" for numbers in order, else "radio" or "list"."""
+        if all(isinstance(value, numbers.Real) and not isinstance(value, bool) for value in self.values):
+            return "range"
+        return "radio" if len(self.values) <= RADIO else "list"
 
 
 ALPHA = Parameter("alpha", tuple(i / 20 for i in range(21)), label="α", format=".2f", start=0.5)
 
 
 def slider(draw, alt, parameter=ALPHA, second=None, size=(7, 3.6), *, name="", caption=""):
-    """A slider, or two, over the frames that `draw` makes.
+    """A slider, or two, over the pictures that `draw` makes.
 
     Parameters
     ----------
@@ -99,112 +120,71 @@ def slider(draw, alt, parameter=ALPHA, second=None, size=(7, 3.6), *, name="", c
     parameters = [parameter] if second is None else [parameter, second]
     if second is not None and parameter.name == second.name:
         raise ValueError(f"slider: both parameters are called {parameter.name!r}")
-    grid = list(itertools.product(*(p.values for p in parameters)))
-    frames = {values: _frame(draw, alt, values, size) for values in progress(grid, "drawing", len(grid))}
-    return Slider(frames, parameters, size)
+    if name and not re.fullmatch(r"fig-[a-z0-9-]+", name):
+        raise ValueError(f"slider: the name must look like fig-pep-humps, got {name!r}")
+    shown = Slider(draw, alt, parameters, size, name, caption)
+    if frames.folder():
+        shown.write(frames.folder())
+    return shown
 
 
-class Slider(widgets.VBox):
-    """The widget that `slider` returns: one or two sliders above a stack of images.
+class Slider:
+    """What `slider` returns. A notebook shows its widget, or else the picture at which it starts."""
 
-    Parameters
-    ----------
-    frames : dict of values (tuple, one per parameter) -> (png, alt)
-    parameters : list of one or two Parameter
-    size : (width, height) in inches
-    """
+    def __init__(self, draw, alt, parameters, size, name, caption):
+        self.draw, self.alt, self.parameters, self.size, self.caption = draw, alt, parameters, size, caption
+        self.start = tuple(p.start for p in parameters)
+        self.start_alt = self.describe(self.start)
+        self.name = name or f"fig-{zlib.crc32(inspect.getsource(draw).encode()):08x}"
+        self.description = f"slider {self.name}: " + "; ".join(
+            f"{p.label} from {p.texts[0]} to {p.texts[-1]}" for p in parameters)
+        self.start_png = frames.png(self.figure(self.start))
 
-    def __init__(self, frames, parameters, size):
-        start = frames[tuple(p.start for p in parameters)]
-        self.start_png, self.start_alt = start
-        self.size = size
-        self.links = []                 # a link works as long as somebody holds it
-        widest = max(len(p.label) for p in parameters)
-        handles = [_handle(p, f"{widest + 1}ch") for p in parameters]
-        picture_layout = widgets.Layout(width="100%", margin="0")
-        pictures = {values: widgets.HTML(_img(png, text, size), layout=picture_layout)
-                    for values, (png, text) in frames.items()}
+    def figure(self, values):
+        """The figure at these values, drawn afresh."""
+        with style.context():
+            fig = frames.new_figure(self.size)
+            self.draw(fig, *values)
+            frames.finish(fig)
+        return fig
 
-        def stack(children, handle):
-            result = widgets.Stack(children, selected_index=handle.index, layout=picture_layout)
-            self.links.append(widgets.jslink((handle, "index"), (result, "selected_index")))
-            return result
+    def describe(self, values):
+        """The words for readers who cannot see the picture at these values."""
+        text = self.alt(*values)
+        if not isinstance(text, str) or not text.strip():
+            raise ValueError(f"slider: alt{values} must return a sentence that describes the frame, got {text!r}")
+        return text
 
-        if len(parameters) == 1:
-            (first,) = parameters
-            picture = stack([pictures[(value,)] for value in first.values], handles[0])
-        else:
-            first, second = parameters
-            columns = [stack([pictures[(value, other)] for value in first.values], handles[0])
-                       for other in second.values]
-            picture = stack(columns, handles[1])
-        self.description = "slider: " + "; ".join(f"{p.label} from {p.texts[0]} to {p.texts[-1]}" for p in parameters)
-        super().__init__([*handles, picture], layout=widgets.Layout(width="100%", max_width=_width(size)))
+    def write(self, root):
+        """Draw all pictures into a folder of this slider's name, with a file that says what they show."""
+        target = root / self.name
+        shutil.rmtree(target, ignore_errors=True)
+        target.mkdir(parents=True)
+        grid = list(itertools.product(*(range(len(p.values)) for p in self.parameters)))
+        kind, alts = None, {}
+        for places in progress(grid, "drawing", len(grid)):
+            values = tuple(p.values[i] for p, i in zip(self.parameters, places))
+            stem = "-".join(map(str, places))
+            with style.context():
+                kind = frames.save(self.figure(values), target / stem, kind)
+            alts[stem] = self.describe(values)
+        described = {"caption": self.caption, "kind": kind, "alts": alts,
+                     "width": round(self.size[0] * frames.DPI), "height": round(self.size[1] * frames.DPI),
+                     "parameters": [{"name": p.name, "label": p.label, "kind": p.kind, "texts": p.texts,
+                                     "start": p.start_index, "ends": p.ends or ("", ""),
+                                     "paper": [p.values.index(value) for value in p.paper]} for p in self.parameters]}
+        (target / "slider.json").write_text(json.dumps(described, ensure_ascii=False), encoding="utf-8")
 
-    def _repr_mimebundle_(self, **kwargs):
-        """The widget for browsers, its first frame for paper and for viewers that do not know widgets."""
-        bundle = super()._repr_mimebundle_(**kwargs)
-        return {**bundle, "text/plain": self.description, "image/png": base64.b64encode(self.start_png).decode()}
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        data = {"text/plain": self.description, "image/png": base64.b64encode(self.start_png).decode()}
+        if is_live():
+            from figures.drawing import live
 
-    def _ipython_display_(self):
-        """Show the widget and, to a browser that runs no JavaScript, the first frame."""
-        without_javascript = f"<noscript>{_img(self.start_png, self.start_alt, self.size)}</noscript>"
-        display({"text/html": without_javascript, "text/plain": ""}, raw=True)
-        display(self._repr_mimebundle_(), raw=True, metadata={"image/png": {"alt": self.start_alt}})
-
-
-def _handle(parameter, label_width):
-    """The slider proper. It can be reached by the tab key and moved by the arrow keys."""
-    return widgets.SelectionSlider(
-        options=[(text, i) for i, text in enumerate(parameter.texts)], index=parameter.start_index,
-        description=parameter.label, continuous_update=True, style={"description_width": label_width},
-        layout=widgets.Layout(width="98%", margin="2px 0"))
-
-
-def _frame(draw, alt, values, size):
-    """Draw one frame; returns its PNG and its description."""
-    with style.context():
-        fig = Figure(figsize=size, dpi=DPI, layout="constrained")
-        canvas = FigureCanvasAgg(fig)
-        draw(fig, *values)
-        if not any(ax.get_subplotspec() for ax in fig.axes):
-            fig.set_layout_engine("none")       # the drawing placed its axes by hand, or has none
-        canvas.draw()
-    text = alt(*values)
-    if not isinstance(text, str) or not text.strip():
-        raise ValueError(f"slider: alt{values} must return a sentence that describes the frame, got {text!r}")
-    return _png(canvas.buffer_rgba()), text
+            self.widget = live.widget(self)
+            data |= self.widget._repr_mimebundle_()
+        return data | {"text/plain": self.description}, {"image/png": {"alt": self.start_alt}}
 
 
-def _png(rgba):
-    """A PNG with a palette of 64 colours: a fifth of the weight of a full one, and the eye sees no difference.
-
-    Colours enter the palette in the order of the area they cover, unless one much like them is in it already. So every
-    flat area keeps its exact colour, and a small mark is not swallowed by a large area of a similar hue, which is what
-    the usual palettes (median cut, octree) do to it.
-    """
-    pixels = np.asarray(rgba)[..., :3]
-    packed, areas = np.unique(pixels.reshape(-1, 3) @ np.array([65536, 256, 1]), return_counts=True)
-    colours = np.stack([packed >> 16, packed >> 8 & 255, packed & 255], axis=1)
-    palette = np.empty((0, 3), dtype=int)
-    for colour in colours[np.argsort(-areas, kind="stable")].astype(int):
-        if np.all(np.abs(palette - colour).sum(axis=1) > COLOUR_STEP):
-            palette = np.vstack([palette, colour])
-        if len(palette) == COLOURS:
-            break
-    holder = Image.new("P", (1, 1))
-    holder.putpalette(palette.astype(np.uint8).ravel().tolist())
-    stream = io.BytesIO()
-    Image.fromarray(pixels).quantize(palette=holder, dither=Image.Dither.NONE).save(stream, "PNG", optimize=True)
-    return stream.getvalue()
-
-
-def _img(png, alt, size):
-    """The frame as an HTML element that shrinks with the page."""
-    return (f'<img class="slider-frame" alt="{html.escape(alt, quote=True)}" width="{size[0] * DPI:.0f}" '
-            f'height="{size[1] * DPI:.0f}" style="max-width: 100%; height: auto; padding: 0; border-radius: 6px" '
-            f'src="data:image/png;base64,{base64.b64encode(png).decode()}">')
-
-
-def _width(size):
-    return f"{size[0] * DPI:.0f}px"
+def is_live():
+    """Whether somebody has this notebook open: it is not executed in the background, nor by the build."""
+    return get_ipython() is not None and os.environ.get("PEPCORE_PROGRESS") != "0" and not frames.folder()

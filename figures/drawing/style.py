@@ -2,15 +2,16 @@
 
 * The power alpha has one colour scale: blue is 0 (VFE), red is 1 (EP). Its five anchors were chosen so that
   neighbours look equally far apart to readers with each of the three kinds of colour blindness as well.
-* Every figure stands on a pale card of its own. A card reads the same on a light and on a dark page, which text on a
-  transparent background does not.
+* Every figure stands on a pale card of its own. For the dark theme `dark.py` turns the lightness of all colours round.
 
 Call `style.use()` once at the top of a chapter; sliders apply the style by themselves.
 """
 
 import matplotlib as mpl
 import numpy as np
+from IPython import get_ipython
 from matplotlib.colors import LinearSegmentedColormap, to_hex
+from matplotlib.figure import Figure
 
 CARD = "#fafaf7"
 INK = "#22262b"
@@ -50,12 +51,12 @@ RC = {
     "figure.constrained_layout.w_pad": 0.09,
     "font.family": "DejaVu Sans",       # comes with matplotlib: the same letters on every machine
     "mathtext.fontset": "dejavusans",
-    "font.size": 13.5,                  # on a phone a 7 inch figure is 350 pixels wide, and these letters 9 pixels
-    "axes.titlesize": 13.5,
-    "axes.labelsize": 13.5,
-    "xtick.labelsize": 12.5,
-    "ytick.labelsize": 12.5,
-    "legend.fontsize": 12.5,
+    "font.size": 14.3,                  # on a phone a 7 inch figure is 390 pixels wide, and these letters 11 pixels
+    "axes.titlesize": 14.3,
+    "axes.labelsize": 14.3,
+    "xtick.labelsize": 14.3,
+    "ytick.labelsize": 14.3,
+    "legend.fontsize": 14.3,
     "text.color": INK,
     "axes.labelcolor": INK,
     "axes.edgecolor": INK,
@@ -77,8 +78,13 @@ RC = {
 
 
 def use():
-    """Apply the style to every figure drawn from now on."""
+    """Apply the style to every figure drawn from now on, and let the notebook show figures as the book needs them."""
+    from figures.drawing import frames
+
     mpl.rcParams.update(RC)
+    shell = get_ipython()
+    if shell:
+        shell.display_formatter.mimebundle_formatter.for_type(Figure, frames.still)
 
 
 def context():

@@ -1,0 +1,29 @@
+// Lets the reader sort long tables of results by a column: its heading becomes a button.
+"use strict";
+addEventListener("DOMContentLoaded", () => {
+  // "−12.5" -> -12.5; what is no number counts as the smallest
+  const number = (cell) => {
+    const value = parseFloat(cell.textContent.replace("\u2212", "-"));
+    return Number.isNaN(value) ? -Infinity : value;
+  };
+
+  for (const table of document.querySelectorAll("table.results.sortable")) {
+    const heads = [...table.tHead.rows[0].cells];
+    heads.forEach((head, column) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = head.textContent;
+      head.replaceChildren(button);
+      button.addEventListener("click", () => {
+        const down = head.getAttribute("aria-sort") === "ascending";
+        heads.forEach((other) => other.removeAttribute("aria-sort"));
+        head.setAttribute("aria-sort", down ? "descending" : "ascending");
+        const numeric = head.classList.contains("number");
+        const compare = (a, b) => numeric ? Math.sign(number(a) - number(b)) || 0 : a.textContent.localeCompare(b.textContent);
+        const rows = [...table.tBodies[0].rows];
+        rows.sort((a, b) => (down ? -1 : 1) * compare(a.cells[column], b.cells[column]));
+        table.tBodies[0].append(...rows);
+      });
+    });
+  }
+});
