@@ -1,18 +1,19 @@
 """Compute the results behind the book's figures.
 
-python -m figures list           the studies and how far each has come
-python -m figures run ID         compute the runs of a study that are missing
-python -m figures status ID      how many runs are done, which are missing, which failed
+python -m figures list           the studies and what each is about
+python -m figures status [ID]    of all studies or one: what is done, missing, stale, damaged, and the hours left
+python -m figures run ID         compute the runs of a study that are missing; --all: of all studies
+python -m figures verify ID      compute some runs again and compare them with what is kept
+python -m figures mend ID        set damaged lines of a table aside, so that their runs can be computed again
 python -m figures draw ID        draw a study's figures into image files
 python -m figures claims         the papers' claims, our numbers and the verdicts
 """
 
 import argparse
 import sys
-from collections import Counter
 from pathlib import Path
 
-from figures.experiments import claims, executors, runner, tables
+from figures.experiments import claims, executors, runner, states, tables, verification
 
 DRAWINGS = Path("_build/figures")
 
@@ -39,18 +40,27 @@ def parser():
         added.set_defaults(command=function)
         return added
 
-    command("list", list_studies, "the studies and how far each has come")
-    run = command("run", run_study, "compute the runs that are missing")
-    run.add_argument("id", metavar="ID")
-    where = run.add_mutually_exclusive_group()
-    where.add_argument("--jobs", type=_whole, metavar="N", help="processes at a time; default: one per core")
-    where.add_argument("--scheduler", metavar="ADDRESS",
-                       help="a Dask scheduler, whose workers compute, such as tcp://10.0.0.1:8786")
+    command("list", list_studies, "the studies and what each is about")
+    run = command("run", run_studies, "compute the runs that are missing")
+    which = run.add_mutually_exclusive_group(required=True)
+    which.add_argument("id", metavar="ID", nargs="?")
+    which.add_argument("--all", action="store_true", help="all studies, those with the fewest hours left first")
+    _where(run)
     run.add_argument("--splits", type=_whole, metavar="N", help="only the first N splits")
     run.add_argument("--budget-minutes", type=_minutes, metavar="T", help="start no more runs after T minutes")
     run.add_argument("--retry", action="store_true", help="compute failed runs again")
-    status = command("status", show_status, "how many runs are done, which are missing, which failed")
-    status.add_argument("id", metavar="ID")
+    run.add_argument("--stale", action="store_true", help="compute runs again that the present code has not computed, or of "
+                     "which nobody knows which code has; each old row stays until the new one is there")
+    status = command("status", show_status, "what is done, missing, stale, damaged, and the hours left")
+    status.add_argument("id", metavar="ID", nargs="?")
+    verify = command("verify", verify_study, "compute some runs again and compare them with what is kept")
+    verify.add_argument("id", metavar="ID")
+    verify.add_argument("--sample", type=_whole, metavar="N", default=5, help="how many runs, chosen at random; default: 5")
+    verify.add_argument("--seed", type=int, metavar="S", default=0, help="for the choice; default: 0")
+    verify.add_argument("--keep", action="store_true", help=f"write what was found into {verification.FILE.name}")
+    _where(verify)
+    mend = command("mend", mend_table, "set damaged lines of a table aside, so that their runs can be computed again")
+    mend.add_argument("id", metavar="ID")
     draw = command("draw", draw_study, "draw a study's figures into image files")
     draw.add_argument("id", metavar="ID")
     draw.add_argument("--figure", metavar="NAME", help="only this one of the study's figures")
@@ -62,6 +72,13 @@ def parser():
     ledger.add_argument("--paper", metavar="KEY", help="only claims of this paper, such as bui2017")
     ledger.add_argument("--verdict", choices=claims.VERDICTS, help="only claims with this verdict")
     return result
+
+
+def _where(command):
+    where = command.add_mutually_exclusive_group()
+    where.add_argument("--jobs", type=_whole, metavar="N", help="processes at a time; default: one per core")
+    where.add_argument("--scheduler", metavar="ADDRESS",
+                       help="a Dask scheduler, whose workers compute, such as tcp://10.0.0.1:8786")
 
 
 def _whole(text):
@@ -80,36 +97,60 @@ def _minutes(text):
 
 def list_studies(options):
     for study_id in runner.studies():
-        study = runner.load(study_id)
-        print(f"{study_id:18} {progress_of(study):>24}   {study.title}")
+        print(f"{study_id:22} {runner.load(study_id).title}")
     return 0
 
 
-def run_study(options):
-    study = runner.load(options.id)
-    execute = executors.on_dask(options.scheduler) if options.scheduler else executors.on_this_machine(options.jobs)
-    computed, failures = runner.run(study, splits=options.splits, retry=options.retry, execute=execute,
-                                    budget_minutes=options.budget_minutes)
+def run_studies(options):
+    if not options.all:
+        return run_study(runner.load(options.id), options)
+    if options.splits:
+        raise ValueError("--splits is for one study; leave it out, or name the study in place of --all")
+    order = sorted(map(runner.load, runner.studies()), key=lambda study: states.state_of(study).hours_left)
+    return max([run_study(study, options) for study in order])
+
+
+def run_study(study, options):
+    computed, failures = runner.run(study, splits=options.splits, retry=options.retry, stale=options.stale,
+                                    execute=executor(options), budget_minutes=options.budget_minutes)
     print(f"{study.id}: computed {computed} runs, {failures} of them failed; {progress_of(study)} in {study.file}")
     return 1 if failures else 0
 
 
+def executor(options):
+    return executors.on_dask(options.scheduler) if options.scheduler else executors.on_this_machine(options.jobs)
+
+
 def show_status(options):
+    chosen = [states.state_of(runner.load(study_id)) for study_id in ([options.id] if options.id else runner.studies())]
+    if options.id:
+        print(f"{options.id}: {chosen[0].study.title}\n{progress_of(chosen[0].study, chosen[0])}")
+    print(states.in_columns([states.HEADINGS, *(state.cells for state in chosen)]))
+    for state in chosen:
+        for line in state.details() if options.id else filter(None, [state.complaint]):
+            print(line)
+    if not options.id:
+        print(f"{sum(state.hours for state in chosen):.0f} hours of one processor done, "
+              f"{sum(state.hours_left for state in chosen):.0f} left")
+    return 2 if any(state.corrupt for state in chosen) else 0
+
+
+def verify_study(options):
     study = runner.load(options.id)
-    rows, missing = runner.read_rows(study), tables.missing_runs(study)
-    seconds = sum(float(row["seconds"]) for row in rows)
-    print(f"{study.id}: {study.title}\n{progress_of(study)}; {seconds:.0f} s of work")
-    if owner := tables.owner_of(study):
-        print(f"being run by {owner}")
-    if missing:
-        first = study.inputs[0]
-        counts = Counter(run[first] for run in missing)
-        print(f"missing, by {first}: " + ", ".join(f"{value}: {count}" for value, count in counts.items()))
-        print(f"why: {getattr(study.module, 'UNFINISHED', 'nobody has said')}")
-    for row in rows:
-        if row["error"]:
-            inputs = ", ".join(f"{name} = {row[name]}" for name in study.inputs)
-            print(f"failed: {inputs}: {row['error']}")
+    found = verification.verify(study, options.sample, options.seed, executor(options))
+    print("\n".join(map(str, found)))
+    print(f"{study.id}: {len(found)} runs computed again, {sum(one.equal for one in found)} equal to the last digit, "
+          f"{sum(one.rates_equal for one in found)} with equal error rates; largest relative difference {found[0].largest:.1e}")
+    if options.keep:
+        verification.keep(study, found)
+    return 0
+
+
+def mend_table(options):
+    study = runner.load(options.id)
+    aside, number = tables.mend(study)
+    where = f"{number} lines set aside in {aside}" if number else "no line had to be set aside"
+    print(f"{study.id}: {where}; what is there is sealed: {progress_of(study)}")
     return 0
 
 
@@ -134,10 +175,9 @@ def show_claims(options):
     return 0
 
 
-def progress_of(study):
-    rows = runner.read_rows(study)
-    failed = sum(bool(row["error"]) for row in rows)
-    return f"{len(rows)} of {len(study.runs())} runs done" + (f", {failed} failed" if failed else "")
+def progress_of(study, state=None):
+    state = state or states.state_of(study)
+    return f"{len(state.rows)} of {state.total} runs done" + (f", {state.failed} failed" if state.failed else "")
 
 
 if __name__ == "__main__":

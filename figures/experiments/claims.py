@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from figures import FOLDER
+from figures.experiments.verdicts import chosen
 
 FILE = FOLDER / "claims.toml"
 VERDICTS = ("reproduced", "partly", "not reproduced", "not testable here", "open")
@@ -68,6 +69,11 @@ class Claim:
         return getattr(importlib.import_module(f"figures.experiments.{module}"), name)
 
     @property
+    def anchor(self):
+        """Where the claim stands on the page of the ledger: claims.html#anchor."""
+        return self.id.replace(".", "-")
+
+    @property
     def found(self):
         """Our number in words, or why there is none."""
         if self.ours is None:
@@ -106,6 +112,23 @@ def ledger(file=FILE):
         if bool(claim.measure) != (len(claim.reproduced) == 2):
             raise ValueError(f"{file}: claim {claim.id} needs reproduced = [low, high], and only if it is measured")
     return claims
+
+
+def verdicts(*names):
+    """What the ledger says of some claims, as a table for the last line of a cell; nothing is measured anew.
+
+    Parameters
+    ----------
+    names : str
+        Ids of claims, such as "bui-fig4-smse-half-vfe", or what they begin with: "bui-fig4", which is no id, stands
+        for all that begin with "bui-fig4-".
+
+    Raises
+    ------
+    ValueError
+        If a name fits no claim; the message gives names that are close to it.
+    """
+    return chosen(ledger(), names)
 
 
 def measured(claim):

@@ -6,24 +6,40 @@ only when it starts to work on it, so that whoever gives the items can stop the 
 
 import importlib
 import os
+import threading
+import time
 from concurrent.futures.process import BrokenProcessPool
 
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, parallel_config
 
 SECONDS_TO_CONNECT = 30
+SECONDS_TO_NOTICE = 0.5     # that the process which started a worker was killed
 
 
 def on_this_machine(jobs=None):
     """Runs in `jobs` parallel processes; as many as there are cores if not given."""
     def execute(function, items):
-        parallel = Parallel(n_jobs=jobs or os.cpu_count(), return_as="generator_unordered", pre_dispatch="n_jobs",
-                            batch_size=1)
+        with parallel_config("loky", initializer=_watch, initargs=(os.getpid(),)):
+            parallel = Parallel(n_jobs=jobs or os.cpu_count(), return_as="generator_unordered", pre_dispatch="n_jobs",
+                                batch_size=1)
         try:
             yield from parallel(delayed(function)(item) for item in items)
         except BrokenProcessPool as problem:
             raise RuntimeError("a worker process was killed, perhaps because memory ran out; what was finished is kept, "
                                "and the same command with fewer --jobs continues") from problem
     return execute
+
+
+def _watch(parent):
+    """Let this worker end itself when the process that started it, the number `parent`, is gone."""
+    threading.Thread(target=_end_with, args=[parent], daemon=True).start()
+
+
+def _end_with(parent):
+    """Wait until the process with the number `parent` is no longer the one that this process belongs to, then end."""
+    while os.getppid() == parent:
+        time.sleep(SECONDS_TO_NOTICE)
+    os._exit(1)
 
 
 def on_dask(address):

@@ -17,16 +17,15 @@ from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
-from figures.experiments import executors, tables
-from figures.experiments.provenance import provenance
+from figures.experiments import executors, provenance, tables
 from figures.experiments.studies import Study, key, load, studies
 from figures.experiments.tables import read_rows, results
 from figures.progress import progress
 
-__all__ = ["Run", "Study", "key", "load", "read_rows", "results", "run", "studies", "versions"]
+__all__ = ["Run", "Study", "is_stale", "key", "load", "read_rows", "results", "run", "studies", "versions"]
 
 
-def run(study, jobs=None, splits=None, retry=False, budget_minutes=None, execute=None):
+def run(study, jobs=None, splits=None, retry=False, stale=False, budget_minutes=None, execute=None):
     """Compute what is missing; returns the number of runs computed and the number of those that failed.
 
     Parameters
@@ -35,6 +34,8 @@ def run(study, jobs=None, splits=None, retry=False, budget_minutes=None, execute
     jobs : int, optional        processes at a time; as many as there are cores if not given
     splits : int, optional      only the first so many splits
     retry : bool                compute failed runs again
+    stale : bool
+        Compute those runs again, too, that the present code has not computed; each old row stays until the new one is there.
     budget_minutes : float, optional
         Start no more runs after this time; those under way are finished.
     execute : an executor as in `figures.experiments.executors`; processes on this machine if not given
@@ -53,16 +54,24 @@ def run(study, jobs=None, splits=None, retry=False, budget_minutes=None, execute
             asked = {key(inputs) for inputs in study.runs(splits)}
             rows = [row for row in rows if not row["error"] or tables.row_key(study, row) not in asked]
         missing = tables.missing_runs(study, splits, rows)
+        if stale:
+            old = {tables.row_key(study, row) for row in rows if is_stale(study, row)}
+            missing += [inputs for inputs in study.runs(splits) if key(inputs) in old]
         if missing and hasattr(study.module, "prepare"):
             study.module.prepare()
         tables.write_rows(study, rows)      # mends a last line that was cut off, or writes the header
         finished = execute(Run(study.module.__name__), _until(deadline, missing))
         for row in progress(finished, study.id, len(missing)):
-            tables.append(study, row)
+            tables.put(study, row) if stale else tables.append(study, row)
             computed += 1
             failures += bool(row["error"])
         tables.sort(study)
     return computed, failures
+
+
+def is_stale(study, row):
+    """Whether another code than the present one computed the row, or one that it does not name."""
+    return row["code"] != provenance.code(study.module.__name__)
 
 
 def _until(deadline, items):
@@ -102,7 +111,7 @@ class Run:
     def _described(self, inputs, seconds):
         """What a row says of its run besides inputs and outputs."""
         study = importlib.import_module(self.module)
-        return {"seconds": _rounded(seconds), "error": "", "versions": versions(), **provenance(study, inputs)}
+        return {"seconds": _rounded(seconds), "error": "", "versions": versions(), **provenance.provenance(study, inputs)}
 
 
 @contextlib.contextmanager

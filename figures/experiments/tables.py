@@ -6,10 +6,10 @@ import io
 import os
 import socket
 import time
-import zlib
 
 import filelock
 
+from figures.experiments import inspection, seals
 from figures.experiments.studies import BOOKKEEPING, cell, key, load
 
 
@@ -18,9 +18,10 @@ def results(study_id):
     import pandas as pd  # only those who draw need it
 
     study = load(study_id)
-    header = ",".join(study.columns) + "\n"
-    read_rows(study)        # complains of a row that is not as it was written
-    table = pd.read_csv(io.StringIO(_whole_lines(study) or header), dtype=dict.fromkeys(BOOKKEEPING[2:], str))
+    text = io.StringIO()
+    csv.writer(text).writerows([study.columns, *(row.values() for row in read_rows(study))])
+    text.seek(0)
+    table = pd.read_csv(text, dtype=dict.fromkeys(BOOKKEEPING[2:], str))
     return table[table["error"].isna()].drop(columns="error").reset_index(drop=True)
 
 
@@ -30,31 +31,35 @@ def read_rows(study):
     Raises
     ------
     ValueError
-        If the file has other columns than the study, or a row is not as it was written: its `check` says so.
+        If the file has other columns than the study, or something in it is not as it was written; the message says in
+        which lines, and what to do.
     """
-    table = csv.DictReader(io.StringIO(_whole_lines(study)))
-    if table.fieldnames and tuple(table.fieldnames) != study.columns:
-        raise ValueError(f"{study.file} has the columns {', '.join(table.fieldnames)}, but the study now writes "
-                         f"{', '.join(study.columns)}; move the old file away to start afresh")
-    return [_checked(study, table.line_num, row) for row in table]
+    found = inspection.inspect(study)
+    if found.problems:
+        raise ValueError(found.complaint(study))
+    return found.rows
 
 
-def _checked(study, line, row):
-    if None in row or None in row.values() or row["check"] != _check(row):
-        raise ValueError(f"{study.file}, line {line}: this row is not as it was written (its check does not fit); restore the "
-                         "line from the version control, or delete it and its run will be computed again")
-    return row
+def mend(study):
+    """Set lines that are not as they were written aside, and seal the others; returns the file they went to and their number.
 
-
-def _check(row):
-    """Eight digits that change with any cell of a row."""
-    return f"{zlib.crc32(','.join(text for name, text in row.items() if name != 'check').encode()):08x}"
+    Nothing is deleted: the lines are added to a file beside the table, and their runs count as missing.
+    """
+    aside = study.file.with_suffix(".bad")
+    with held(study):
+        found = inspection.inspect(study)
+        if found.bad_lines:
+            with aside.open("ab") as stream:
+                stream.write(b"".join(line + b"\n" for line in found.bad_lines))
+        seals.file_of(study.file).unlink(missing_ok=True)
+        write_rows(study, found.rows)
+    return aside, len(found.bad_lines)
 
 
 def _sealed(study, row):
     """The cells of a row, in the order of the columns, and their check."""
     cells = {name: cell(row.get(name, "")) for name in study.columns}
-    return cells | {"check": _check(cells)}
+    return cells | {"check": inspection.check(cells)}
 
 
 def missing_runs(study, splits=None, rows=None):
@@ -65,26 +70,43 @@ def missing_runs(study, splits=None, rows=None):
 
 def write_rows(study, rows):
     """Replace the file; whoever reads it meanwhile sees the old one or the new one, whole."""
-    text = io.StringIO()
+    text, sealed = io.StringIO(), [_sealed(study, row) for row in rows]
     table = csv.DictWriter(text, study.columns, lineterminator="\n")
     table.writeheader()
-    table.writerows(_sealed(study, row) for row in rows)
+    table.writerows(sealed)
     study.file.parent.mkdir(parents=True, exist_ok=True)
-    draft = study.file.with_suffix(".draft")
-    with draft.open("w", encoding="utf-8", newline="") as stream:
-        stream.write(text.getvalue())
-        stream.flush()
-        os.fsync(stream.fileno())
-    draft.replace(study.file)
+    with seals.replaced(study.file, [row["check"] for row in sealed]):
+        seals.replace(study.file, text.getvalue())
 
 
 def append(study, row):
-    """Add one row to the file, and return when it is on the disk."""
-    # opened anew for every row: the file may have been replaced meanwhile, for example by a version control system
-    with study.file.open("a", encoding="utf-8", newline="") as stream:
-        csv.DictWriter(stream, study.columns, lineterminator="\n").writerow(_sealed(study, row))
-        stream.flush()
-        os.fsync(stream.fileno())
+    """Add one row to the file, and return when it is on the disk.
+
+    Raises
+    ------
+    OSError
+        If the disk is full; half a row is taken away again.
+    """
+    sealed, before = _sealed(study, row), study.file.stat().st_size
+    try:
+        # opened anew for every row: the file may have been replaced meanwhile, for example by a version control system
+        with study.file.open("a", encoding="utf-8", newline="") as stream:
+            csv.DictWriter(stream, study.columns, lineterminator="\n").writerow(sealed)
+            stream.flush()
+            os.fsync(stream.fileno())
+    except OSError as problem:
+        os.truncate(study.file, before)
+        raise seals.not_written(study.file, problem) from problem
+    seals.extend(study.file, sealed["check"])
+
+
+def put(study, row):
+    """Write one row in the place of the one that holds the same run, or else at the end; a failed run replaces no good one."""
+    new = _sealed(study, row)
+    rows = {row_key(study, old): old for old in read_rows(study)}
+    old = rows.get(row_key(study, new))
+    if old is None or old["error"] or not new["error"]:
+        write_rows(study, (rows | {row_key(study, new): new}).values())
 
 
 def sort(study):
@@ -143,10 +165,3 @@ def _lock_file(study):
 
 def _owner_file(study):
     return study.file.with_suffix(".owner")
-
-
-def _whole_lines(study):
-    if not study.file.exists():
-        return ""
-    text = study.file.read_text(encoding="utf-8")
-    return text[:text.rfind("\n") + 1]

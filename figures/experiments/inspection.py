@@ -1,0 +1,153 @@
+"""Is a table of results as it was written? Every line is looked at, and what is wrong is said with file, line and remedy.
+
+A line is good if it is UTF-8, has a cell for each column, its `check` fits its cells, its run is one of the study's grid
+and stands in no line before, its numbers are numbers, and those that have a range are in it. Beside the table lies its
+seal, see `figures.experiments.seals`, which knows how many lines were written and what they held.
+"""
+
+import csv
+import math
+import re
+import zlib
+from collections import Counter
+from dataclasses import dataclass, field
+
+from figures.experiments import seals
+from figures.experiments.studies import key
+
+OF_LINE = ("restore the line from the version control, or set it aside with `python -m figures mend {id}`, and its run will be "
+           "computed again")
+OF_TABLE = ("restore the file from the version control, or take what is there for right with `python -m figures mend {id}`, and "
+            "what is missing will be computed again")
+NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|nan|[-+]?inf")
+COMMIT = re.compile(r"(<=)?[0-9a-f]{7,40}\+?|")
+FINGERPRINT = re.compile(r"[0-9a-f]{12}|")
+# columns with one of these names, alone or before a _ , hold numbers in this range
+RANGES = {"error": (0, 1), "error_rate": (0, 1), "seconds": (0, math.inf), "evaluations": (0, math.inf),
+          "steps": (0, math.inf), "smse": (0, math.inf), "rmse": (0, math.inf), "mae": (0, math.inf),
+          "noise": (0, math.inf), "jitter": (0, math.inf), "variance": (0, math.inf)}
+
+
+@dataclass
+class Inspection:
+    """What was found in a study's table.
+
+    Attributes
+    ----------
+    rows : list of dicts of strings, the good rows
+    problems : list of (line, what is wrong there and what to do); line 1 holds the names of the columns
+    bad_lines : list of bytes, the lines that are set aside if the table is mended
+    """
+
+    rows: list = field(default_factory=list)
+    problems: list = field(default_factory=list)
+    bad_lines: list = field(default_factory=list)
+
+    def complaint(self, study):
+        """All problems in words, one a line, and what to do."""
+        lines = [f"{study.file}, line {line}: {what}" for line, what in self.problems[:5]]
+        more = len(self.problems) - len(lines)
+        return "\n".join([*lines, *([f"and {more} more"] if more > 0 else [])])
+
+
+def check(row):
+    """Eight digits that change with any cell of a row."""
+    return f"{zlib.crc32(','.join(text for name, text in row.items() if name != 'check').encode()):08x}"
+
+
+def inspect(study):
+    """Look at every line of the study's table; a last line that was cut off in mid-writing is no problem, and no row.
+
+    Raises
+    ------
+    ValueError
+        If the file has other columns than the study.
+    """
+    found = Inspection()
+    if not study.file.exists():
+        return found
+    lines = study.file.read_bytes().split(b"\n")[:-1]
+    if lines:
+        _check_columns(study, lines[0])
+    read = [(number, line, *_read(study, line)) for number, line in enumerate(lines[1:], start=2)]
+    good = [row for *_, row, problem in read if not problem]
+    grid, numeric, seen = {key(inputs) for inputs in study.runs()}, _numeric_columns(study, good), {}
+    for number, line, row, problem in read:
+        problem = problem or _problem_of_run(study, row, grid, seen) or _problem_of_cells(row, numeric)
+        if problem:
+            found.problems.append((number, f"{problem}; {OF_LINE.format(id=study.id)}"))
+            found.bad_lines.append(line)
+        else:
+            seen[_key(study, row)] = number
+            found.rows.append(row)
+    if not found.problems and (problem := seals.problem(study.file, [row["check"] for row in found.rows])):
+        found.problems.append((max(1, len(lines)), f"{problem}; {OF_TABLE.format(id=study.id)}"))
+    return found
+
+
+def _check_columns(study, line):
+    names = next(csv.reader([line.decode("utf-8", "replace")]), [])
+    if tuple(names) != study.columns:
+        raise ValueError(f"{study.file}, line 1: the file has the columns {', '.join(names)}, but the study now writes "
+                         f"{', '.join(study.columns)}; restore the line from the version control, or move the old file away "
+                         "to start afresh")
+
+
+def _read(study, line):
+    """The row in a line and "", or an empty row and what is wrong with the line."""
+    try:
+        text = line.decode("utf-8")
+    except UnicodeDecodeError as problem:
+        return {}, f"this line is not UTF-8 (byte {problem.start + 1} is {line[problem.start]:#04x})"
+    cells = next(csv.reader([text]), [])
+    if len(cells) != len(study.columns):
+        return {}, (f"this row is not as it was written (it has {len(cells)} cells for {len(study.columns)} columns: cut off, or "
+                    "two in one)")
+    row = dict(zip(study.columns, cells))
+    if row["check"] != check(row):
+        return {}, f"this row is not as it was written (its check is {row['check'] or 'empty'}, its cells give {check(row)})"
+    return row, ""
+
+
+def _key(study, row):
+    return tuple(row[name] for name in study.inputs)
+
+
+def _problem_of_run(study, row, grid, seen):
+    run = _key(study, row)
+    described = ", ".join(f"{name} = {value}" for name, value in zip(study.inputs, run))
+    if run not in grid:
+        return f"the study has no run with {described}"
+    return f"line {seen[run]} holds the same run, {described}" if run in seen else ""
+
+
+def _numeric_columns(study, rows):
+    """Those of the outputs, and the seconds, whose cells are numbers in most rows."""
+    numeric = {"seconds"}
+    for name in study.module.OUTPUTS:
+        kinds = Counter(bool(NUMBER.fullmatch(row[name])) for row in rows if not row["error"])
+        if kinds[True] > kinds[False]:
+            numeric.add(name)
+    return {name: _range(name) for name in numeric}
+
+
+def _range(name):
+    """The range of a column's numbers, or None: `error_rate_100` has that of `error_rate`."""
+    parts = name.split("_")
+    beginnings = ["_".join(parts[:length]) for length in range(len(parts), 0, -1)]
+    return next((RANGES[beginning] for beginning in beginnings if beginning in RANGES), None)
+
+
+def _problem_of_cells(row, numeric):
+    for name, limits in numeric.items():
+        text = row[name]
+        if row["error"] and not text:
+            continue        # a failed run has no outputs
+        if not NUMBER.fullmatch(text):
+            return f"{name} is {text!r}, where a number must stand"
+        if limits and not limits[0] <= float(text) <= limits[1]:
+            return f"{name} is {text}, and must be from {limits[0]} to {limits[1]}"
+    for name, form in (("commit", COMMIT), ("code", FINGERPRINT), ("data_hash", FINGERPRINT)):
+        if not form.fullmatch(row[name]):
+            return f"{name} is {row[name]!r}, which is none"
+    return ""

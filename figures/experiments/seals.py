@@ -1,0 +1,93 @@
+"""The seal of a table: a small file beside it that knows how many rows were written, and what they held.
+
+Each row has a check of its own. The seal binds them together: it notices a row that was taken out, and a number that
+was altered together with its check. It holds lines "rows digest". The table fits if its first rows give one of the digests.
+There may be more rows: one that was written just before its process was killed is not sealed yet. While a table is
+replaced there are two lines, for the old one and for the new one, so that it fits whenever the process is killed.
+"""
+
+import contextlib
+import hashlib
+import os
+
+START = "0" * 16
+
+
+def file_of(table):
+    """The seal of a table."""
+    return table.with_suffix(".seal")
+
+
+def digest(checks, start=START):
+    """A fingerprint of the checks of rows, in their order; it goes on from that of the rows before."""
+    for check in checks:
+        start = hashlib.sha256(f"{start} {check}".encode()).hexdigest()[:len(START)]
+    return start
+
+
+def problem(table, checks):
+    """What is wrong with a table whose rows have these checks, in words; "" if its seal fits or it has none."""
+    known = _read(table)
+    if not known or any(count <= len(checks) and digest(checks[:count]) == sealed for count, sealed in known):
+        return ""
+    count = known[-1][0]
+    if count > len(checks):
+        return (f"the table ends here with {len(checks)} rows, but {count} were written ({file_of(table).name}): "
+                f"{count - len(checks)} or more are missing")
+    return f"the rows are not those that were written ({file_of(table).name}): one was taken out, moved or altered"
+
+
+def extend(table, check):
+    """Seal one more row, which was added to the end of the table."""
+    count, sealed = (_read(table) or [(0, START)])[-1]
+    _write(table, [(count + 1, digest([check], sealed))])
+
+
+@contextlib.contextmanager
+def replaced(table, checks):
+    """Inside, the table may be the old one or one with rows of these checks; afterwards it is the new one."""
+    new = len(checks), digest(checks)
+    _write(table, [*_read(table), new])
+    yield
+    _write(table, [new])
+
+
+def _read(table):
+    file = file_of(table)
+    if not file.exists():
+        return []
+    try:
+        return [(int(count), sealed) for count, sealed in map(str.split, file.read_text(encoding="utf-8").splitlines())]
+    except ValueError:
+        raise ValueError(f"{file}, line 1: this is no seal of a table; restore the file from the version control, or delete it "
+                         f"and write a new one with `python -m figures mend {table.stem}`") from None
+
+
+def _write(table, sealed):
+    replace(file_of(table), "".join(f"{count} {digest}\n" for count, digest in sealed))
+
+
+def replace(file, text):
+    """Write a file anew; whoever reads it meanwhile sees the old one or the new one, whole.
+
+    Raises
+    ------
+    OSError
+        If the disk is full, or else cannot be written; the old file is left as it is.
+    """
+    draft = file.with_suffix(f"{file.suffix}.draft")
+    try:
+        with draft.open("w", encoding="utf-8", newline="") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        draft.replace(file)
+    except OSError as problem:
+        draft.unlink(missing_ok=True)
+        raise not_written(file, problem) from problem
+
+
+def not_written(file, problem):
+    """The error that says which file could not be written, and what to do."""
+    return OSError(problem.errno, f"{file} could not be written: {problem.strerror}; what was finished before is kept. Make room "
+                   "on the disk, and the same command continues")

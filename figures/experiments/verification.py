@@ -1,0 +1,110 @@
+"""Run rows again, and say how far what comes out is from what is kept.
+
+`python -m figures verify ID --sample N` prints it. With --keep, it also goes into `figures/results/verify.toml`, from which
+the page of the studies tells how well each study came out again.
+"""
+
+import math
+import random
+import tomllib
+from dataclasses import dataclass
+
+from figures.experiments import provenance, runner, seals, tables
+from figures.experiments.inspection import NUMBER
+from figures.experiments.studies import RESULTS, cell
+
+FILE = RESULTS / "verify.toml"
+MEASURED = ("fastest", "peak_megabytes", "blas")       # these depend on the machine, as all seconds do
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What one run gave when it was computed again.
+
+    Attributes
+    ----------
+    run : str, its inputs in words
+    equal : bool, every output has the same digits
+    largest : float, the largest relative difference of an output, 0 if all are equal, inf if one is no number or has failed
+    column : str, the output with that difference
+    rates_equal : bool, all error rates have the same digits
+    same_code, same_machine : bool, code and machine are those that computed the kept row
+    """
+
+    run: str
+    equal: bool
+    largest: float
+    column: str
+    rates_equal: bool
+    same_code: bool
+    same_machine: bool
+
+    def __str__(self):
+        said = "equal to the last digit" if self.equal else f"differs by {self.largest:.1e} of {self.column}"
+        same = [f"{'the same' if same else 'another'} {name}"
+                for name, same in (("code", self.same_code), ("machine", self.same_machine))]
+        return f"{self.run}: {said}; {', '.join(same)}"
+
+
+def verify(study, sample=5, seed=0, execute=None):
+    """Compute a random sample of the finished runs again; a list of differences, the largest first.
+
+    Raises
+    ------
+    ValueError
+        If the study has no finished runs, or its file is damaged.
+    """
+    kept = {tables.row_key(study, row): row for row in tables.read_rows(study) if not row["error"]}
+    if not kept:
+        raise ValueError(f"study {study.id} has no finished runs that could be verified")
+    runs = [inputs for inputs in study.runs() if runner.key(inputs) in kept]
+    chosen = random.Random(seed).sample(runs, min(sample, len(runs)))
+    again = (execute or map)(runner.Run(study.module.__name__), chosen)
+    found = [difference(study, kept[runner.key({name: row[name] for name in study.inputs})], row) for row in again]
+    return sorted(found, key=lambda one: -one.largest)
+
+
+def difference(study, kept, again):
+    """How far the outputs of a run computed again are from the row that is kept."""
+    run = ", ".join(f"{name} = {kept[name]}" for name in study.inputs)
+    now = {name: cell(value) for name, value in again.items()}
+    names = [name for name in study.module.OUTPUTS if "seconds" not in name and name not in MEASURED]
+    far = {name: apart(kept[name], now.get(name, "")) for name in names}
+    column = max(far, key=far.get, default="")
+    return Difference(run, all(kept[name] == now.get(name) for name in names), far.get(column, 0.0), column,
+                      all(kept[name] == now.get(name) for name in names if name.startswith("error")),
+                      kept["code"] == now["code"], kept["machine"] == now["machine"])
+
+
+def apart(first, second):
+    """The relative difference of two cells: 0 if they are equal, inf if they differ and one is no number."""
+    if first == second:
+        return 0.0
+    if not (NUMBER.fullmatch(first) and NUMBER.fullmatch(second)):
+        return math.inf
+    a, b = float(first), float(second)
+    return abs(a - b) / max(abs(a), abs(b)) if math.isfinite(a - b) and a != b else (0.0 if a == b else math.inf)
+
+
+def keep(study, differences, file=FILE):
+    """Put what was found into the file, in the place of what it said of the study."""
+    known = kept(file) | {study.id: {
+        "commit": provenance.commit(), "machine": provenance.machine(), "rows": len(differences),
+        "equal": sum(one.equal for one in differences), "rates_equal": sum(one.rates_equal for one in differences),
+        "largest": max(one.largest for one in differences), "column": differences[0].column,
+        "same_code": sum(one.same_code for one in differences), "same_machine": sum(one.same_machine for one in differences)}}
+    text = "# Rows that were run again: python -m figures verify ID --sample N --keep\n"
+    for study_id, entry in sorted(known.items()):
+        lines = [f"{name} = {_toml(value)}" for name, value in entry.items()]
+        text += "\n".join(["", f"[{study_id}]", *lines, ""])
+    seals.replace(file, text)
+
+
+def kept(file=FILE):
+    """What the file says: study -> a dict."""
+    return tomllib.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+
+
+def _toml(value):
+    return f'"{value}"' if isinstance(value, str) else repr(value)
+

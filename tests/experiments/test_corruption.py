@@ -1,0 +1,148 @@
+"""No corrupt row passes: every kind of damage is found, with file and line, and nothing that is good is lost."""
+
+import errno
+import os
+import re
+
+import pytest
+from test_runner import command_line, here, listed, runner, study, tables  # noqa: F401 - fixtures among them
+
+from figures.experiments import inspection, seals
+
+
+def row(lines, number, **changes):
+    """The lines with cells of one row changed and its check made to fit again, as somebody does who means to deceive."""
+    names, cells = lines[0].split(","), next(inspection.csv.reader([lines[number]]))
+    changed = dict(zip(names, cells)) | changes
+    changed["check"] = inspection.check(changed)
+    line = ",".join(f'"{text}"' if "," in text else text for text in changed.values())
+    return [*lines[:number], line, *lines[number + 1:]]
+
+
+def at(number, change):
+    """A function that changes one line of the file."""
+    return lambda lines: [*lines[:number], change(lines[number]), *lines[number + 1:]]
+
+
+# what happens to the file as a list of lines, the names of the columns first; the line that must be named; what is said of it
+DAMAGES = {
+    "a line cut off in mid-file": (at(3, lambda line: line[:12]), 4, "cells for 13 columns"),
+    "two lines in one": (lambda lines: [*lines[:3], lines[3] + lines[4], *lines[5:]], 4, "cells for 13 columns"),
+    "an empty line": (lambda lines: [*lines[:5], "", *lines[5:]], 6, "0 cells for 13 columns"),
+    "a quote that does not end": (at(3, lambda line: '"' + line), 4, "cells for 13 columns"),
+    "an altered number": (at(4, lambda line: line.replace("0.", "0.9", 1)), 5, "its check is"),
+    "an altered check": (at(4, lambda line: line[:-8] + "deadbeef"), 5, "its check is deadbeef"),
+    "text in a number": (lambda lines: row(lines, 7, product="0.3x"), 8, "product is '0.3x', where a number must stand"),
+    "a blank number": (lambda lines: row(lines, 7, product=""), 8, "product is '', where a number must stand"),
+    "a number out of its range": (lambda lines: row(lines, 7, seconds="-1.0"), 8, "seconds is -1.0, and must be from 0"),
+    "a number that is none": (lambda lines: row(lines, 7, seconds="nan"), 8, "seconds is nan, and must be"),
+    "a doubled row": (lambda lines: [*lines, lines[2]], 14, "line 3 holds the same run, name = a, split = 0"),
+    "a row off the grid": (lambda lines: row(lines, 2, split="7"), 3, "no run with name = a, split = 7"),
+    "a commit that is none": (lambda lines: row(lines, 2, commit="yesterday"), 3, "commit is 'yesterday'"),
+    "a fingerprint that is none": (lambda lines: row(lines, 2, code="123"), 3, "code is '123'"),
+    "a row taken out": (lambda lines: [*lines[:4], *lines[5:]], 12, "ends here with 11 rows, but 12 were written"),
+    "the last row taken out": (lambda lines: lines[:-1], 12, "ends here with 11 rows, but 12 were written"),
+    "an altered number whose check fits": (lambda lines: row(lines, 4, product="0.5"), 13, "not those that were written"),
+    "rows moved": (lambda lines: [lines[0], *lines[:0:-1]], 13, "not those that were written"),
+    "nothing left": (lambda lines: [], 1, "ends here with 0 rows, but 12 were written"),
+}
+
+
+@pytest.fixture
+def whole(listed):  # noqa: F811
+    runner.run(listed, execute=here)
+    return listed
+
+
+def damage(study, change):  # noqa: F811
+    text = study.file.read_text(encoding="utf-8")
+    study.file.write_text("".join(line + "\n" for line in change(text.splitlines())), encoding="utf-8")
+
+
+@pytest.mark.parametrize("kind", DAMAGES)
+def test_damage_is_named_with_file_line_and_remedy_and_can_be_mended(whole, kind, capsys):
+    change, line, said = DAMAGES[kind]
+    before = runner.read_rows(whole)
+    damage(whole, change)
+    damaged = whole.file.read_bytes()
+    expected = rf"{re.escape(str(whole.file))}, line {line}: .*{re.escape(said)}.*restore the .* from the version control"
+    for command in ("run", "status", "verify"):
+        assert command_line.main([command, whole.id]) != 0
+        output = capsys.readouterr()
+        assert re.search(expected, output.out + output.err), (command, output)
+    with pytest.raises(ValueError, match=expected):
+        runner.read_rows(whole)
+    assert whole.file.read_bytes() == damaged, "nobody has changed the file"
+
+    assert command_line.main(["mend", whole.id]) == 0
+    capsys.readouterr()
+    kept = runner.read_rows(whole)
+    deceived = kind.endswith("check fits")
+    assert deceived or all(row in before for row in kept)
+    assert len(kept) >= (0 if kind == "nothing left" else 10)
+    runner.run(whole, execute=here)
+    assert [r["split"] for r in runner.read_rows(whole)] == [r["split"] for r in before]
+
+
+def test_what_is_set_aside_is_kept(whole):
+    bad = whole.file.read_bytes().split(b"\n")[5][:15]
+    damage(whole, at(5, lambda line: line[:15]))
+    aside, number = tables.mend(whole)
+    assert (aside.read_bytes(), number) == (bad + b"\n", 1)
+    assert len(runner.read_rows(whole)) == 11
+
+
+@pytest.mark.parametrize("wrong", [b"\xff\xfe", "é".encode("latin-1"), b"\x80"])
+def test_another_encoding(whole, wrong):
+    whole.file.write_bytes(whole.file.read_bytes().replace(b"\na,1", b"\na" + wrong + b",1", 1))
+    with pytest.raises(ValueError, match=rf"{whole.file.name}, line \d+: this line is not UTF-8 \(byte 2 is 0x"):
+        runner.run(whole, execute=here)
+
+
+def test_another_encoding_of_the_whole_file(whole):
+    whole.file.write_bytes(whole.file.read_text(encoding="utf-8").encode("utf-16"))
+    with pytest.raises(ValueError, match=rf"{whole.file.name}, line 1: the file has the columns"):
+        runner.run(whole, execute=here)
+
+
+def test_several_problems_are_all_said(whole):
+    damage(whole, lambda lines: [lines[0], *(line[:9] for line in lines[1:])])
+    with pytest.raises(ValueError, match=r"(?s)line 2: .*line 6: .*and 7 more"):
+        runner.read_rows(whole)
+
+
+def test_a_seal_that_is_none(whole):
+    seals.file_of(whole.file).write_text("twelve\n")
+    with pytest.raises(ValueError, match=r"\.seal, line 1: this is no seal of a table; restore the file"):
+        runner.read_rows(whole)
+
+
+def full_disk(descriptor):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_full_disk_names_the_file_and_loses_nothing(study, monkeypatch):  # noqa: F811
+    def filled(function, items):
+        for count, item in enumerate(items):
+            if count == 5:
+                monkeypatch.setattr(os, "fsync", full_disk)
+            yield function(item)
+
+    with pytest.raises(OSError, match=rf"{study.file.name} could not be written: No space left.*Make room"):
+        runner.run(study, execute=filled)
+    assert sorted(path.suffix for path in study.folder.iterdir()) == [".csv", ".lock", ".seal"]      # and no draft
+    assert len(runner.read_rows(study)) == 5
+    with pytest.raises(OSError, match="could not be written"):
+        runner.run(study, execute=here)
+    monkeypatch.undo()
+    assert len(runner.read_rows(study)) == 5
+
+
+@pytest.mark.parametrize("study_id", runner.studies())
+def test_every_committed_table_is_as_it_was_written_and_sealed_whole(study_id):
+    table = runner.load(study_id)
+    found = inspection.inspect(table)
+    assert not found.problems, found.complaint(table)
+    if found.rows:
+        (line,) = seals.file_of(table.file).read_text(encoding="utf-8").splitlines()
+        assert line == f"{len(found.rows)} {seals.digest([row['check'] for row in found.rows])}"
