@@ -10,7 +10,7 @@ from figures.experiments.book import start_here
 PATH = FOLDER.parent / "_static" / "cover.png"
 
 
-def draw(alphas=(0.0, 0.5, 1.0)):
+def draw(alphas=(0.0, 0.75, 1.0)):
     """Real data and the sparse fit at three powers, side by side; returns the figure."""
     X, y = start_here.standardised(start_here.PICTURE)
     fig, panels = plt.subplots(1, len(alphas), figsize=(11, 3.4), sharey=True)
