@@ -146,10 +146,10 @@ def draw_dial(fig, models, exact_log_evidence, alpha):
         panel.set(xlim=(-0.04, 1.04), xticks=(0, 0.5, 1))
     upper.set_ylim(0, 1.15 * max(noise.values()))
     lower.axhline(exact_log_evidence, color=style.colours["exact"], linestyle="--", linewidth=1.6)
-    lower.annotate("full process", (1, exact_log_evidence), xytext=(0, 5), textcoords="offset points", ha="right",
-                   color=style.colours["exact"])
+    lower.annotate("full process", (1, exact_log_evidence), xytext=(0, -3), textcoords="offset points", ha="right",
+                   va="top", color=style.colours["exact"])
     span = max(evidence.values()) - exact_log_evidence
-    lower.set(xlabel="α", ylim=(exact_log_evidence - 0.15 * span, max(evidence.values()) + 0.15 * span))
+    lower.set(xlabel="α", ylim=(exact_log_evidence - 0.35 * span, max(evidence.values()) + 0.15 * span))
 
 
 def describe(models, alpha):
