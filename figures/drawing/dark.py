@@ -1,9 +1,12 @@
-"""The colours of a figure for the dark theme: lightness turned round, hue kept.
+"""The colours of a figure for the dark theme: greys and tints turned round, strong colours kept.
 
-`recolour(fig)` changes a figure that was drawn for the pale card into the same figure on a dark one. A colour that stands
-out from the pale card stands out as much from the dark one. What is coloured by a colour map and fills an area (images,
+`recolour(fig)` changes a figure that was drawn for the pale card into the same figure on a dark one. A strong colour that
+reads on both stays, such as those of alpha. Of any other the lightness is turned round and the hue kept, so that it stands
+out from the dark card as it did from the pale one. What is coloured by a colour map and fills an area (images,
 heat maps) stays as it is, with all that is written on it, since its colour bar explains it.
 """
+
+import functools
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -17,8 +20,10 @@ from matplotlib.text import Annotation, Text
 
 from figures.drawing.style import CARD, INK
 
-DARK_CARD = "#1c2027"
+DARK_CARD = "#171b21"
 DARK_INK = "#e4e6e9"
+STRONG = 0.07           # how far from grey, in Oklab, a colour is kept where it reads
+READABLE = 3            # contrast of lines, as WCAG has it
 
 # Oklab (Ottosson 2020): linear RGB to cone responses, and their cube roots to lightness and two axes of colour.
 TO_CONES = np.array([[0.4122214708, 0.5363325363, 0.0514459929], [0.2119034982, 0.6806995451, 0.1073969566],
@@ -39,24 +44,42 @@ def dark(colour):
     tuple (red, green, blue, opacity)
     """
     *rgb, opacity = to_rgba(colour)
+    return (*_dark(tuple(rgb)), opacity)
+
+
+@functools.cache
+def _dark(rgb):
+    """The colour for the dark theme of an opaque one."""
+    if to_hex(rgb) == CARD:
+        return to_rgba(DARK_CARD)[:3]
     lightness, *hue = _lab(rgb)
+    if np.hypot(*hue) > STRONG and _contrast(rgb, to_rgba(DARK_CARD)[:3]) >= READABLE:
+        return tuple(rgb)
     pale, deep = _lab(to_rgba(CARD)[:3])[0], _lab(to_rgba(INK)[:3])[0]
     low, high = _lab(to_rgba(DARK_CARD)[:3])[0], _lab(to_rgba(DARK_INK)[:3])[0]
     turned = np.clip(low + (pale - lightness) * (high - low) / (pale - deep), 0, 1)
-    if to_hex(rgb) == CARD:
-        return to_rgba(DARK_CARD, opacity)
     for strength in np.linspace(1, 0, 21):      # as much colour as a screen can show at this lightness
         found = _rgb([turned, *(strength * np.array(hue))])
         if np.all((found >= -1e-3) & (found <= 1 + 1e-3)):
             break
-    return (*(float(part) for part in np.clip(found, 0, 1)), opacity)
+    return tuple(float(part) for part in np.clip(found, 0, 1))
+
+
+def _linear(rgb):
+    """RGB in proportion to the light that a screen gives."""
+    rgb = np.asarray(rgb)
+    return np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+
+
+def _contrast(first, second):
+    """The contrast ratio of WCAG, 1 to 21."""
+    low, high = sorted(_linear(rgb) @ [0.2126, 0.7152, 0.0722] for rgb in (first, second))
+    return (high + 0.05) / (low + 0.05)
 
 
 def _lab(rgb):
     """Lightness and the two axes of colour, of RGB."""
-    rgb = np.asarray(rgb)
-    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
-    return TO_LAB @ np.cbrt(TO_CONES @ linear)
+    return TO_LAB @ np.cbrt(TO_CONES @ _linear(rgb))
 
 
 def _rgb(lab):

@@ -26,7 +26,7 @@ DENSITY = 2             # pixels of a file for a CSS pixel
 COLOURS = 64            # in a frame's palette
 COLOUR_STEP = 24        # two colours of a palette differ by more than this, summed over red, green and blue
 MANY_OFF = 0.02         # share of pixels that a palette may change visibly
-HEAVY = 45_000          # bytes of a compressed SVG from which on a PNG is the better choice
+HEAVY = 60_000          # bytes of a compressed SVG from which on a PNG is the better choice
 NAMELESS = {"Date": None, "Creator": None, "Format": None, "Type": None}
 
 
@@ -43,10 +43,14 @@ def new_figure(size):
 
 def finish(fig):
     """Give the drawing its final places."""
-    if not any(ax.get_subplotspec() for ax in fig.axes):
-        fig.set_layout_engine("none")       # the drawing placed its axes by hand, or has none
-    fig.draw_without_rendering()
+    if _has_a_grid(fig):
+        fig.get_layout_engine().execute(fig)
     fig.set_layout_engine("none")           # it must not move between light and dark
+
+
+def _has_a_grid(fig):
+    """Whether a layout can be computed: the drawing placed its axes in a grid, and not by hand."""
+    return any(ax.get_subplotspec() for ax in fig.axes)
 
 
 def save(fig, path, kind=None, tight=False):
@@ -84,10 +88,16 @@ def _svg(fig, tight):
 
 def png(fig, dpi=DPI, tight=False):
     """A PNG of the figure, as bytes; one with few colours keeps only those."""
-    stream = io.BytesIO()
+    stream, before = io.BytesIO(), fig.dpi
     with _canvas(fig, FigureCanvasAgg) as canvas:
-        canvas.print_figure(stream, format="png", dpi=dpi, bbox_inches="tight" if tight else None, facecolor="auto")
-    return with_palette(np.asarray(Image.open(stream).convert("RGB")))
+        if tight:
+            canvas.print_figure(stream, format="png", dpi=dpi, bbox_inches="tight", facecolor="auto")
+            return with_palette(np.asarray(Image.open(stream).convert("RGB")))
+        fig.set_dpi(dpi)
+        canvas.draw()
+        pixels = np.asarray(canvas.buffer_rgba())[..., :3]
+        fig.set_dpi(before)
+    return with_palette(pixels)
 
 
 @contextlib.contextmanager
@@ -126,10 +136,12 @@ def with_palette(pixels):
 
 
 def still(fig):
-    """How a notebook shows a figure that is no slider: a PNG, and while the book is built its files as well.
+    """The PNG by which a notebook shows a figure that is no slider; while the book is built its files are written as well.
 
     The files are called by the PNG's hash, which is also what the build calls the PNG.
     """
+    if not _has_a_grid(fig):
+        fig.set_layout_engine("none")
     picture = png(fig, tight=True)
     if folder():
         target = folder() / "still" / hashlib.sha256(picture).hexdigest()
@@ -137,4 +149,4 @@ def still(fig):
         width, height = Image.open(io.BytesIO(picture)).size
         described = {"kind": save(fig, target, tight=True), "width": width, "height": height}
         target.with_suffix(".json").write_text(json.dumps(described))
-    return {"image/png": picture}
+    return picture

@@ -79,12 +79,15 @@ RC = {
 
 def use():
     """Apply the style to every figure drawn from now on, and let the notebook show figures as the book needs them."""
+    import matplotlib.pyplot as plt
+
     from figures.drawing import frames
 
     mpl.rcParams.update(RC)
     shell = get_ipython()
     if shell:
-        shell.display_formatter.mimebundle_formatter.for_type(Figure, frames.still)
+        plt.switch_backend(mpl.get_backend())       # now, since on loading it would replace what the next line says
+        shell.display_formatter.formatters["image/png"].for_type(Figure, frames.still)
 
 
 def context():

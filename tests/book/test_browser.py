@@ -4,6 +4,7 @@ Drives an installed Chromium or Chrome, else Playwright's own; where neither can
 """
 
 import functools
+import gzip
 import http.server
 import json
 import os
@@ -14,26 +15,33 @@ import build_book
 import pytest
 from conftest import NEEDS_BROWSER
 
+from figures.drawing import style
 from figures.experiments import claims
 
 pytestmark = pytest.mark.book
 
 PAGES = build_book.pages()
 WIDTHS = {"desktop": (1400, 900), "phone": (390, 844)}
-# Stock sphinx-thebe, part of Jupyter Book, declares its constants twice on every page; it is harmless.
-ALLOWED_ERRORS = ["THEBE_JS_URL' has already been declared"]
+NARROW_AND_BETWEEN = (320, 768)
 OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
            "--disable-component-update", "--disable-sync"]
 INSTALLED = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"]
 PATIENCE = 90_000       # milliseconds, for a busy machine
-WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+AXE = build_book.ROOT / "node_modules/axe-core/axe.min.js"
+GZIP, RAW = {True: 600_000, False: 480_000}, 2_600_000      # bytes of a page before the first touch: chapter or other
+SHIFT = 0.05            # what browsers call a stable layout is twice that
+
+
+def is_chapter(name):
+    """Whether the page is a notebook with figures, and no appendix."""
+    return has_slider(name) or (build_book.ROOT / f"{name}.ipynb").exists()
 
 
 def has_slider(name):
-    """Whether the page's notebook, as committed, shows a slider of figures/slider.py."""
+    """Whether the page's notebook, as committed, shows a slider of figures/drawing/slider.py."""
     path = build_book.ROOT / f"{name}.ipynb"
     return path.exists() and any(
-        WIDGET_VIEW in output.get("data", {}) and "slider" in "".join(output["data"].get("text/plain", ""))
+        "".join(output.get("data", {}).get("text/plain", "")).startswith("slider")
         for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] for output in cell.get("outputs", []))
 
 
@@ -71,22 +79,32 @@ def browser():
         running.close()
 
 
-class Visit:
-    """A page that was opened, with what went wrong on it."""
+WATCH_SHIFTS = """window.shifted = 0; new PerformanceObserver((list) => {
+  for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shifted += entry.value;
+}).observe({type: "layout-shift", buffered: true});"""
 
-    def __init__(self, browser, address, name, size):
-        self.address, self.errors, self.elsewhere, self.missing = address, [], [], []
-        self.page = browser.new_page(viewport=dict(zip(("width", "height"), WIDTHS[size])))
-        self.page.on("console", lambda message: message.type == "error" and self.errors.append(message.text))
+
+class Visit:
+    """A page that was opened with an empty cache, with what went wrong on it."""
+
+    def __init__(self, browser, address, name, size=(1400, 900), theme="light", touch=False, anchor=""):
+        self.address, self.errors, self.elsewhere, self.missing, self.responses = address, [], [], [], []
+        self.page = browser.new_page(viewport=dict(zip(("width", "height"), size)), color_scheme=theme, has_touch=touch)
+        self.page.add_init_script(WATCH_SHIFTS)
+        self.page.on("console", lambda message: message.type in ("error", "warning") and self.errors.append(message.text))
         self.page.on("pageerror", lambda error: self.errors.append(error.message))
-        self.page.on("response", lambda r: r.status >= 400 and self.missing.append(f"{r.status} {r.url}"))
+        self.page.on("response", self._note)
         self.page.route("**/*", self._route)
         self.page.set_default_timeout(PATIENCE)
-        self.page.goto(f"{address}/{name}.html", wait_until="load")
-        self.page.wait_for_function("() => !window.MathJax || (MathJax.startup && MathJax.startup.promise)")
-        self.page.evaluate("() => window.MathJax && MathJax.startup.promise.then(() => null)")
-        if has_slider(name):
-            self.page.locator("img.slider-frame:visible").first.wait_for()
+        self.page.goto(f"{address}/{name}.html{anchor}", wait_until="load")
+        if self.page.locator("script[src*=mathjax]").count():
+            self.page.wait_for_function("() => window.MathJax?.startup?.promise")
+            self.page.evaluate("() => MathJax.startup.promise.then(() => null)")
+
+    def _note(self, response):
+        self.responses.append(response)
+        if response.status >= 400:
+            self.missing.append(f"{response.status} {response.url}")
 
     def _route(self, route):
         if route.request.url.startswith((self.address, "data:", "blob:")):
@@ -97,8 +115,12 @@ class Visit:
 
     @property
     def problems(self):
-        unexpected = [text for text in self.errors if not any(allowed in text for allowed in ALLOWED_ERRORS)]
-        return {"errors": unexpected, "asked elsewhere": self.elsewhere, "missing": self.missing}
+        return {"errors": self.errors, "asked elsewhere": self.elsewhere, "missing": self.missing}
+
+    def weight(self):
+        """Bytes of all that was fetched, as they are and as a server would send them: (raw, compressed)."""
+        bodies = [response.body() for response in self.responses if not response.url.startswith("data:")]
+        return sum(map(len, bodies)), sum(min(len(body), len(gzip.compress(body))) for body in bodies)
 
 
 # Formulas inside a sentence do not scroll, so none may reach over the edge; displayed ones and tables scroll.
@@ -117,87 +139,185 @@ def size(request):
 
 @pytest.fixture
 def visit(browser, address, size, request):
-    visited = Visit(browser, address, request.param, size)
+    visited = Visit(browser, address, request.param, WIDTHS[size], touch=size == "phone")
     yield visited
     visited.page.close()
 
 
 @pytest.mark.parametrize("visit", PAGES, indirect=True)
-def test_page_loads_without_errors_and_fits_the_screen(visit):
+def test_page_loads_without_errors_and_fits_the_screen(visit, size):
     page = visit.page
     page.wait_for_timeout(500)      # whatever else the page starts
     assert visit.problems == NO_PROBLEMS
     assert page.locator("article h1").first.is_visible()
-    page.evaluate("() => window.scrollTo(500, 0)")      # sideways, as a thumb would
-    assert page.evaluate("() => window.scrollX") == 0
-    assert page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
     equations = page.locator("div.math mjx-container")
     if page.locator("div.math").count():
         assert equations.count() > 0, "equations are not set"
-    assert page.evaluate(CUT_FORMULAS) == []
+    for width in (WIDTHS[size][0], NARROW_AND_BETWEEN[size == "desktop"]):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.evaluate("() => window.scrollTo(500, 0)")      # sideways, as a thumb would
+        assert page.evaluate("() => window.scrollX") == 0, width
+        assert page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0, width
+        assert page.evaluate(CUT_FORMULAS) == [], width
+        assert page.evaluate(OVERPRINTED) == [], width
+
+
+# An equation's number and the equation must not meet.
+OVERPRINTED = """() => [...document.querySelectorAll("div.math > .eqno")].filter((number) => {
+  const formula = number.parentElement.querySelector("mjx-container")?.getBoundingClientRect();
+  const place = number.getBoundingClientRect();
+  return formula && place.left < formula.right - 1 && place.right > formula.left + 1
+    && place.top < formula.bottom - 1 && place.bottom > formula.top + 1;
+}).map((number) => number.textContent)"""
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_light_and_stays_in_place(browser, address, name):
+    """What a reader's first look costs: the page at its top, with an empty cache, before the first touch."""
+    visit = Visit(browser, address, name)
+    visit.page.wait_for_timeout(1000)
+    raw, compressed = visit.weight()
+    assert (raw <= RAW, compressed <= GZIP[is_chapter(name)]) == (True, True), (raw, compressed)
+    assert visit.page.evaluate("() => window.shifted") < SHIFT
+    anchors = visit.page.eval_on_selector_all("article section[id]", "sections => sections.map(section => section.id)")
+    visit.page.close()
+    deep = Visit(browser, address, name, anchor=f"#{anchors[len(anchors) // 2]}")
+    deep.page.wait_for_timeout(1000)
+    assert deep.page.evaluate("() => window.shifted") < SHIFT
+    deep.page.close()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("name", PAGES)
+def test_assistive_technology_finds_no_obstacle(browser, address, name, theme):
+    """axe-core finds nothing serious, with all that is folded open."""
+    visit = Visit(browser, address, name, theme=theme)
+    page = visit.page
+    page.evaluate("() => document.querySelectorAll('article details').forEach(details => { details.open = true })")
+    page.evaluate("() => document.querySelectorAll('article button.toggle-button-hidden').forEach(button => button.click())")
+    page.evaluate("() => document.querySelectorAll('article img').forEach(image => { image.loading = 'eager' })")
+    page.wait_for_timeout(500)
+    page.add_script_tag(path=AXE)
+    found = page.evaluate("""() => axe.run(document, {resultTypes: ['violations']}).then(({violations}) => violations
+        .filter(({impact}) => impact === 'serious' || impact === 'critical')
+        .map(({id, nodes}) => `${id} (${nodes.length}): ${nodes[0].html.slice(0, 160)} | ${nodes[0].any[0]?.message ?? ""}`))""")
+    page.close()
+    assert found == []
 
 
 @pytest.mark.parametrize("visit", [page for page in PAGES if has_slider(page)], indirect=True)
-def test_every_slider_moves_its_picture_by_keyboard_and_by_mouse(visit):
+def test_every_control_changes_picture_words_and_value(visit, size):
     page = visit.page
-    boxes = page.locator(".widget-vbox:has(> .widget-slider)")
-    assert boxes.count() > 0
-    for i in range(boxes.count()):
-        box = boxes.nth(i)
-        box.scroll_into_view_if_needed()
-        for j in range(box.locator(".widget-slider").count()):
-            slider = box.locator(".widget-slider").nth(j)
-            handle = slider.locator(".noUi-handle")
-            start = look(box, slider)
-            handle.focus()
-            by_keyboard = press_until_changed(page, box, slider, handle, start)
-            drag(page, handle, slider.locator(".noUi-target"))
-            changed(page, box, slider, by_keyboard)
+    figures = page.locator("figure.slider")
+    assert figures.count() > 0
+    for figure in figures.all():
+        figure.scroll_into_view_if_needed()
+        for control in figure.locator(".slider-control").all():
+            assert name_of(control), "a control needs a name"
+            start = look(figure, control)
+            if control.locator("input[type=range]").count():
+                by_keyboard = move_by_keyboard(page, figure, control, start)
+                touch_or_click(page, control.locator("input[type=range]"), size == "phone")
+                changed(page, figure, control, by_keyboard)
+            elif control.locator("select").count():
+                values = control.locator("option").evaluate_all("options => options.map(option => option.value)")
+                now = control.locator("select").input_value()
+                control.locator("select").select_option(next(value for value in values if value != now))
+                changed(page, figure, control, start)
+            else:
+                (control.locator("label:not(:has(:checked))").first.tap if size == "phone" else
+                 control.locator("label:not(:has(:checked))").first.click)()
+                by_pointer = changed(page, figure, control, start)
+                control.locator(":checked").focus()
+                page.keyboard.press("ArrowDown")
+                changed(page, figure, control, by_pointer)
     assert visit.problems == NO_PROBLEMS
 
 
-def look(box, slider):
-    """What a reader sees: the slider's reading, the visible frame's description, and the frame itself."""
-    frames = box.locator("img.slider-frame:visible")
+VALUE = """control => control.querySelector("[aria-valuetext]")?.getAttribute("aria-valuetext")
+    ?? control.querySelector("select")?.selectedOptions[0].text
+    ?? control.querySelector(":checked").parentElement.innerText"""
+
+
+def name_of(control):
+    return control.locator("label[for], legend").first.inner_text().strip()
+
+
+def look(figure, control):
+    """What a reader sees and hears: the control's value, the visible frame's description, and the frame itself."""
+    frames = figure.locator(".slider-picture img:visible")
     frames.first.wait_for()
     assert frames.count() == 1, "exactly one frame is shown"
-    assert frames.first.evaluate("image => image.complete && image.naturalWidth > 0")
-    return (slider.locator(".widget-readout").inner_text(), frames.first.get_attribute("alt"),
-            frames.first.get_attribute("src"))
+    frames.first.evaluate("image => image.decode()")
+    return control.evaluate(VALUE), frames.first.get_attribute("alt"), frames.first.get_attribute("src")
 
 
-def press_until_changed(page, box, slider, handle, start):
-    """Press the arrow key towards the farther end until the picture changes; neighbouring frames may be alike."""
-    low, now, high = (float(handle.get_attribute(f"aria-value{name}")) for name in ("min", "now", "max"))
-    key, presses = ("ArrowRight", high - now) if now - low < high - now else ("ArrowLeft", now - low)
-    before = start
-    for _ in range(round(presses)):
-        page.keyboard.press(key)
-        before = changed(page, box, slider, before, picture=False)
-        if before[2] != start[2]:
-            return before
-    return changed(page, box, slider, start)
+def move_by_keyboard(page, figure, control, start):
+    """Press the arrow key once towards the farther end."""
+    low, now, high = control.locator("input").evaluate("range => [range.min, range.value, range.max].map(Number)")
+    control.locator("input").focus()
+    page.keyboard.press("ArrowRight" if now - low < high - now else "ArrowLeft")
+    return changed(page, figure, control, start, words=False)
 
 
-def changed(page, box, slider, before, picture=True):
-    """Wait until reading and description (and the picture) differ from what they were; returns what is seen then."""
+def touch_or_click(page, track, by_touch):
+    """Put the handle near the end that is farther away, by a finger or by the mouse."""
+    low, now, high = track.evaluate("range => [range.min, range.value, range.max].map(Number)")
+    box = track.bounding_box()
+    assert box["height"] >= 44
+    x = box["x"] + box["width"] * (0.97 if now - low < high - now else 0.03)
+    (page.touchscreen.tap if by_touch else page.mouse.click)(x, box["y"] + box["height"] / 2)
+
+
+def changed(page, figure, control, before, words=True):
+    """Wait until value and frame (and description) differ from what they were; returns what is seen then."""
     for _ in range(50):
-        now = look(box, slider)
-        if now[0] != before[0] and now[1] != before[1] and (now[2] != before[2] or not picture):
+        now = look(figure, control)
+        if now[0] != before[0] and now[2] != before[2] and (now[1] != before[1] or not words):
             return now
         page.wait_for_timeout(100)
-    pytest.fail(f"the picture does not follow the slider: {before[:2]} -> {now[:2]}")
+    pytest.fail(f"the picture does not follow the control: {before} -> {now}")
 
 
-def drag(page, handle, track):
-    """Drag the handle with the mouse to the end of the track that is farther away."""
-    at, rail = handle.bounding_box(), track.bounding_box()
-    x, y = at["x"] + at["width"] / 2, at["y"] + at["height"] / 2
-    to_the_right = x < rail["x"] + rail["width"] / 2
-    page.mouse.move(x, y)
-    page.mouse.down()
-    page.mouse.move(rail["x"] + rail["width"] * (0.95 if to_the_right else 0.05), y, steps=8)
-    page.mouse.up()
+@pytest.mark.parametrize("name", [page for page in PAGES if has_slider(page)][:1])
+def test_an_address_opens_a_slider_at_a_value(browser, address, name):
+    visit = Visit(browser, address, name)
+    figure = visit.page.locator("figure.slider").first
+    label = figure.get_attribute("id")
+    start = look(figure, figure.locator(".slider-control").first)
+    visit.page.goto(f"{address}/{name}.html#{label}?alpha=1")
+    now = changed(visit.page, figure, figure.locator(".slider-control").first, start)
+    assert now[0] == "α 1.00, EP"
+    figure.locator("input").first.focus()
+    visit.page.keyboard.press("ArrowLeft")
+    visit.page.wait_for_url("**?alpha=0.95")
+    assert visit.problems == NO_PROBLEMS
+    visit.page.close()
+
+
+@pytest.mark.parametrize("name", [page for page in PAGES if has_slider(page)][:1])
+def test_a_slider_without_javascript_is_its_first_picture(browser, address, name):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{address}/{name}.html")
+    figure = page.locator("figure.slider").first
+    assert figure.locator("img:visible").count() == 1
+    assert not figure.locator(".slider-controls").is_visible()
+    context.close()
+
+
+@pytest.mark.parametrize("name", [page for page in PAGES if has_slider(page)][:2])
+def test_letters_in_figures_are_large_enough_on_a_phone(browser, address, name):
+    """The book's smallest letters, in the figure as a phone shows it, are 11 pixels high or more."""
+    visit = Visit(browser, address, name, WIDTHS["phone"])
+    for image in visit.page.locator("img.frame:visible").all():
+        shown, drawn = image.bounding_box()["width"], float(image.get_attribute("width"))
+        size = min(value for key, value in style.RC.items() if key.endswith("size") and key.split(".")[0] in TEXT)
+        assert size / 72 * 120 * shown / drawn >= 11
+    visit.page.close()
+
+
+TEXT = ("font", "axes", "xtick", "ytick", "legend")
 
 
 @pytest.mark.parametrize("visit", [page for page in PAGES if has_map(page)], indirect=True)

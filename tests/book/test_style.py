@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from figures.drawing import style
+from figures.drawing import dark, style
 
 LIGHT_PAGE, DARK_PAGE = "#ffffff", "#14181e"
 
@@ -141,3 +141,68 @@ def test_pseudo_inputs_take_the_frame_from_the_axes():
     fixed.set_xlim(0, 1)
     assert len(style.pseudo_inputs(fixed, [0.0, 5.0]).get_xdata()) == 1
     assert [text.get_text() for text in fixed.texts] == ["1 ▶"]
+
+
+def test_the_dark_theme_keeps_what_stands_out():
+    """Each colour stands out from the dark card as lines must, or as much as from the pale one, and keeps its hue."""
+    for name in [*style.CYCLE, *style.colours.values(), *style.alpha_colour(np.linspace(0, 1, 11))]:
+        light, turned = contrast(name, style.CARD), contrast(dark.dark(name)[:3], dark.DARK_CARD)
+        assert turned >= min(3, 0.75 * light), name
+    assert mpl.colors.to_hex(dark.dark(style.CARD)) == dark.DARK_CARD
+    assert contrast(dark.dark(style.INK)[:3], dark.DARK_CARD) > 10
+    r, _, b = dark.dark(style.colours["vfe"])[:3]
+    assert b > 1.5 * r
+    assert dark.dark(("#1a5ceb", 0.16))[3] == 0.16
+    assert dark.dark("none")[3] == 0
+
+
+@pytest.mark.parametrize("deficiency", DEFICIENCIES)
+def test_colour_blind_readers_tell_powers_apart_in_the_dark(deficiency):
+    colours = [dark.dark(colour)[:3] for colour in style.alpha_colour(np.linspace(0, 1, 5))]
+    assert min(difference(a, b, deficiency) for a, b in itertools.pairwise(colours)) > 25
+
+
+def test_every_part_of_a_figure_is_recoloured():
+    with style.context():
+        fig = Figure()
+        ax = fig.add_subplot()
+        line = ax.plot([0, 1], color=style.INK, marker="o", label="a")[0]
+        band = ax.fill_between([0, 1], 0, 1, color=style.INK, alpha=0.2)
+        points = ax.scatter([0, 1], [0, 1], c=[0.1, 0.9], cmap="Greys")
+        note = ax.annotate("here", (0, 0), (1, 1), arrowprops={"color": style.INK})
+        ax.legend()
+        fig.draw_without_rendering()
+    dark.recolour(fig)
+    fig.draw_without_rendering()
+    ink = dark.dark(style.INK)
+    assert mpl.colors.to_rgba(line.get_color()) == ink == mpl.colors.to_rgba(line.get_markerfacecolor())
+    np.testing.assert_allclose(band.get_facecolor()[0], (*ink[:3], 0.2))
+    assert mpl.colors.to_rgba(note.get_color()) == ink == note.arrow_patch.get_edgecolor()
+    assert mpl.colors.to_rgba(ax.get_legend().get_texts()[0].get_color()) == ink
+    assert mpl.colors.to_hex(fig.get_facecolor()) == dark.DARK_CARD
+    assert mpl.colors.to_rgba(ax.xaxis.get_majorticklabels()[0].get_color()) == ink
+    assert contrast(points.get_facecolor()[1][:3], dark.DARK_CARD) > 5       # the darkest grey is now the lightest
+
+
+def test_heat_maps_keep_their_colours_and_what_is_written_on_them():
+    with style.context():
+        fig = Figure()
+        ax = fig.add_subplot()
+        picture = ax.imshow([[0, 1]])
+        word = ax.text(0, 0, "0", color="black")
+        bar = fig.colorbar(picture)
+        fig.draw_without_rendering()
+    before = picture.get_cmap()
+    dark.recolour(fig)
+    assert picture.get_cmap() is before and word.get_color() == "black"
+    assert mpl.colors.to_rgba(bar.ax.yaxis.get_majorticklabels()[0].get_color()) == dark.dark(style.INK)
+
+
+def test_the_colour_bar_of_alpha_follows_the_theme():
+    with style.context():
+        fig = Figure()
+        bar = style.alpha_colourbar(fig, fig.add_subplot())
+        fig.draw_without_rendering()
+    dark.recolour(fig)
+    fig.draw_without_rendering()
+    np.testing.assert_allclose(bar.mappable.to_rgba(1.0), dark.dark(style.alpha_colour(1.0)), atol=0.02)

@@ -80,16 +80,13 @@ def repeated_rows(data):
     return len(x) - len(np.unique(np.column_stack([x, y]), axis=0))
 
 
-def splits_without_noise(data, blur, alpha=1.0):
-    """In how many splits the noise learnt is below a thousandth of the target's spread.
-
-    Parameters
-    ----------
-    blur : float, before learning each number is moved by a uniform draw of at most so much, which parts repeated rows
-    """
-    rng = np.random.default_rng(0)
-    x, y = (column + blur * rng.uniform(-1, 1, len(column)) for column in raw(data))
-    return sum(np.sqrt(learn(*halves(x, y, split)[:2], alpha).noise) < 1e-3 for split in SPLITS)
+def learnt_beside_the_worst(data, split, alpha=1.0):
+    """Of the rows learnt with the same input as the worst prediction: how many there are, and how many different targets."""
+    X, y, X_test, y_test = halves(*raw(data), split)
+    mean, variance = learn(X, y, alpha).predict_y(X_test)
+    worst = X_test[np.argmax(np.abs(y_test - mean) / np.sqrt(variance))]
+    beside = y[np.isclose(X[:, 0], worst)]
+    return len(beside), len(np.unique(beside))
 
 
 @cache

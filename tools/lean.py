@@ -1,0 +1,106 @@
+"""Take out of the built pages what they do not need, and mend what the stock theme leaves: a Sphinx extension.
+
+The theme brings 1.5 MB of icons as a script, of which the pages use a dozen: they come from a font instead, cut down to the
+glyphs that occur. The search index is loaded on the search page alone, and thebe, which this book does not use, nowhere.
+"""
+
+import re
+from pathlib import Path
+
+from fontTools import subset
+
+FONTS = {"fa-solid-900": "Free", "fa-regular-400": "Free", "fa-brands-400": "Brands"}
+UNUSED = [
+    r'<script[^>]*src="[^"]*scripts/fontawesome\.js[^>]*></script>',
+    r'<script[^>]*src="[^"]*sphinx-thebe\.js[^>]*></script>',
+    r"<script>const THEBE_JS_URL.*?</script>",
+    r'<script type="text/x-thebe-config">.*?</script>',
+    r"<script>kernelName = .*?</script>",
+    r'<link[^>]*href="[^"]*sphinx-thebe\.css[^>]*/>',
+]
+DESIGN = [r'<link[^>]*href="[^"]*sphinx-design\.min\.css[^>]*/>', r'<script[^>]*src="[^"]*design-tabs\.js[^>]*></script>']
+SEARCH = [rf'<script[^>]*src="[^"]*{name}\.js[^>]*></script>' for name in ("searchtools", "language_data", "searchindex")]
+ICON_RULE = r'((?:\.fa-[a-z0-9-]+:before,?)+)\{content:"\\([0-9a-f]+)"\}'
+PRELOAD = ["core", "input/tex", "output/chtml", "output/chtml/fonts/tex"]       # what MathJax's start asks for next
+REPAIRS = [
+    (r'<div role="list" class="citation-list">', '<div class="citation-list">'),
+    (r'(<script async="async" src="([^"]*mathjax/)startup\.js)', lambda found: "".join(
+        f'<link rel="preload" as="script" href="{found[2]}{part}.js">\n    ' for part in PRELOAD) + found[1]),
+    (r'<summary aria-label="Toggle hidden content">', "<summary>"),     # its own text says more
+]
+
+
+def lighten(page, search=False):
+    """A page's HTML without what it does not need."""
+    for pattern in UNUSED + ([] if search else SEARCH) + ([] if 'class="sd-' in page else DESIGN):
+        page = re.sub(rf"\s*{pattern}", "", page, flags=re.DOTALL)
+    for pattern, better in REPAIRS:
+        page = re.sub(pattern, better, page)
+    return page
+
+
+def icon_names(site):
+    """The names of the icons that the pages ask for."""
+    return {name for page in site.rglob("*.html") for name in re.findall(r"\bfa-([a-z0-9-]+)", page.read_text(encoding="utf-8"))}
+
+
+def icons(site):
+    """The code points of the icons that the pages and the style sheets show."""
+    sheet = (site / "_static/styles/pydata-sphinx-theme.css").read_text(encoding="utf-8")
+    names = icon_names(site)
+    codes = {code for selectors, code in re.findall(ICON_RULE, sheet)
+             if names.intersection(re.findall(r"\.fa-([a-z0-9-]+):", selectors))}
+    codes |= {"f107", "f303"}       # arrows of the theme, pencil of the exercises
+    points = {int(code, 16) for code in codes}
+    # the theme's own variables hold the characters themselves, of which the private ones are icons
+    other = "".join(path.read_text(encoding="utf-8") for path in (site / "_static").rglob("*.css"))
+    return points | {ord(char) for char in re.sub(r'\{content:"[^"]*"\}', "", other) if 0xE000 <= ord(char) <= 0xF8FF}
+
+
+def cut_fonts(site):
+    """Keep of the icon fonts the glyphs that are shown, as WOFF, and let the style sheet name these files."""
+    folder, points = site / "_static/vendor/fontawesome/webfonts", icons(site)
+    sheet = site / "_static/styles/pydata-sphinx-theme.css"
+    text = re.sub(r"\n?/\*# sourceMappingURL.*?\*/", "", sheet.read_text(encoding="utf-8"))
+    for name in FONTS:
+        options = subset.Options(flavor="woff", layout_features=[], notdef_outline=False, name_IDs=[])
+        font = subset.load_font(folder / f"{name}.ttf", options)
+        cutter = subset.Subsetter(options)
+        cutter.populate(unicodes=points)
+        cutter.subset(font)
+        subset.save_font(font, folder / f"{name}.woff", options)
+        text = re.sub(rf'url\(([^)]*{name})\.woff2\) format\("woff2"\),url\([^)]*\.ttf\) format\("truetype"\)',
+                      r'url(\1.woff) format("woff")', text)
+        for whole in (".ttf", ".woff2"):
+            (folder / f"{name}{whole}").unlink()
+    sheet.write_text(without_icons(text, site), encoding="utf-8")
+
+
+def without_icons(text, site):
+    """A style sheet without the rules for icons that no page shows."""
+    names = icon_names(site)
+
+    def needed(rule):
+        return rule[0] if names.intersection(re.findall(r"\.fa-([a-z0-9-]+):", rule[1])) else ""
+
+    return re.sub(ICON_RULE, needed, text)
+
+
+def finish(app, problem):
+    """Go over the finished site."""
+    if problem:
+        return
+    site = Path(app.outdir)
+    for path in site.rglob("*.html"):
+        page = path.read_text(encoding="utf-8")
+        better = lighten(page, search=path.name == "search.html")
+        if better != page:
+            path.write_text(better, encoding="utf-8")
+    cut_fonts(site)
+    for file in {*(site / "_static/scripts").glob("fontawesome.js*"), *(site / "_static").rglob("*.map")}:
+        file.unlink()
+
+
+def setup(app):
+    app.connect("build-finished", finish, priority=900)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
