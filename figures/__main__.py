@@ -7,13 +7,14 @@ python -m figures verify ID      compute some runs again and compare them with w
 python -m figures mend ID        set damaged lines of a table aside, so that their runs can be computed again
 python -m figures draw ID        draw a study's figures into image files
 python -m figures claims         the papers' claims, our numbers and the verdicts
+python -m figures rules          when the rules of the claims were written and changed
 """
 
 import argparse
 import sys
 from pathlib import Path
 
-from figures.experiments import claims, executors, runner, states, tables, verification
+from figures.experiments import claims, executors, rules, runner, states, tables, verification
 
 DRAWINGS = Path("_build/figures")
 
@@ -71,6 +72,8 @@ def parser():
     ledger.add_argument("--update", action="store_true", help="measure all claims and write what came out into claims.toml")
     ledger.add_argument("--paper", metavar="KEY", help="only claims of this paper, such as bui2017")
     ledger.add_argument("--verdict", choices=claims.VERDICTS, help="only claims with this verdict")
+    changelog = command("rules", show_rules, "when the rules of the claims were written and changed")
+    changelog.add_argument("--update", action="store_true", help="write the changelog anew from the history of the repository")
     return result
 
 
@@ -172,6 +175,20 @@ def show_claims(options):
     for claim in claims.ledger():
         if options.paper in (None, claim.paper) and options.verdict in (None, claim.verdict):
             print(f"{claim.verdict:18} {claim.id}: {claim.statement}\n{'':18} paper: {claim.claimed}; ours: {claim.found}")
+    return 0
+
+
+def show_rules(options):
+    if options.update:
+        print(", ".join(f"{count} {status}" for status, count in rules.update().items()))
+        return 0
+    for entry in rules.read()["rule"]:
+        written, rows = entry.get("written", "never"), entry.get("rows", "none")
+        print(f"{entry['claim']}: {entry['status']}; written {written}, first rows {rows}")
+        for change in entry["changes"]:
+            print(f"    {change}")
+    for entry in rules.read()["withdrawn"]:
+        print(f"{entry['claim']}: withdrawn; {entry['change']}")
     return 0
 
 

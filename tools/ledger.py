@@ -1,86 +1,233 @@
-"""Sphinx extension: the directive `claims`, which shows the ledger of figures/claims.toml with filters.
+"""Sphinx extension: the directive `claims`, which shows the ledger of figures/claims.toml, and `reproduction`, its summary.
 
 The claims are ordinary page content, so that they can be read, searched and linked to without JavaScript; a few lines of
-it hide those that the reader filters away.
+it hide those that the reader filters away, keep the choice in the address, and unfold the claim that an address names.
 """
 
 from collections import Counter
 from html import escape
 
 from docutils import nodes
+from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
 
-from figures.experiments import claims, runner, tables
+from figures.experiments import claims, rules, runner, tables
+from figures.experiments.verdicts import rule as rule_in_words
 
-FILTERS = """
+JUDGED = claims.VERDICTS[:4]
+STYLE = """
+<style>
+.ledger-chart { margin: 1rem 0; }
+.ledger-chart p { margin: 0.5rem 0 0.15rem; }
+.ledger-bar { display: flex; height: 1.5rem; gap: 2px; }
+.ledger-bar a { color: #fff; text-align: center; font-size: 0.85rem; line-height: 1.5rem; min-width: 1.2rem; overflow: hidden; }
+.ledger-bar a:hover, .ledger-bar a:visited { color: #fff; }
+.ledger-bar .reproduced { background: #00705d; }
+.ledger-bar .partly { background: repeating-linear-gradient(45deg, #8a5a00 0 6px, #7a4f00 6px 12px); }
+.ledger-bar .inconclusive { background: #5a5f66; }
+.ledger-bar .not-reproduced { background: repeating-linear-gradient(-45deg, #b0330a 0 6px, #98290a 6px 12px); }
+.ledger-bar .not-testable-here, .ledger-bar .open { background: #6b4a86; }
+.ledger-filters { display: flex; flex-wrap: wrap; gap: 0.5rem 1.25rem; align-items: center; margin: 1rem 0; }
+.ledger-filters[hidden], details.claim[hidden], details.paper[hidden] { display: none; }
+.ledger-filters select { min-height: 2.75rem; }
+details.claim { margin: 0.25rem 0; padding: 0.15rem 0.6rem; border-left: 4px solid var(--verdict, var(--pst-color-border)); }
+details.claim > summary { font-size: 0.9rem; line-height: 1.4; padding: 0.2rem 0; }
+details.claim > summary, details.paper > summary { cursor: pointer; }
+details.claim li, details.claim code { overflow-wrap: anywhere; white-space: normal; }
+details.claim li p { margin-bottom: 0.1rem; }
+details.claim.reproduced { --verdict: #00806a; }
+details.claim.partly { --verdict: #b87800; }
+details.claim.not-reproduced { --verdict: #d1400f; }
+details.claim a, .ledger-chart p a, .ledger-list a { text-decoration: underline; color: var(--ledger-link); }
+html[data-theme="light"] { --ledger-link: #005f73; }
+html[data-theme="dark"] { --ledger-link: #7cd0e0; }
+</style>
+"""
+FORM = """
 <form class="ledger-filters" hidden>
 <label>Paper <select name="paper"><option value="">all</option>{papers}</select></label>
 <label>Verdict <select name="verdict"><option value="">all</option>{verdicts}</select></label>
+<label>Rule <select name="rule"><option value="">all</option>{rules}</select></label>
 <output role="status"></output>
 </form>
+"""
+SCRIPT = """
 <script>
-document.addEventListener("DOMContentLoaded", () => {{
-  const form = document.querySelector("form.ledger-filters");
-  const claims = [...document.querySelectorAll("div.claim")];
-  function show() {{
-    const wanted = ["paper", "verdict"].map(name => form.elements[name].value).filter(Boolean);
+document.addEventListener("DOMContentLoaded", () => {
+  const form = document.querySelector("form.ledger-filters"), names = ["paper", "verdict", "rule"];
+  const claims = [...document.querySelectorAll("details.claim")], papers = [...document.querySelectorAll("details.paper")];
+  function show() {
+    const wanted = names.map(name => form.elements[name].value).filter(Boolean);
     for (const claim of claims) claim.hidden = !wanted.every(name => claim.classList.contains(name));
+    for (const paper of papers) {
+      paper.hidden = !paper.querySelector("details.claim:not([hidden])");
+      if (wanted.length) paper.open = true;
+    }
     form.querySelector("output").value = claims.filter(claim => !claim.hidden).length + " of " + claims.length + " claims";
-  }}
-  form.addEventListener("change", show);
+  }
+  function follow() {
+    if (location.hash.startsWith("#?")) {
+      const asked = new URLSearchParams(location.hash.slice(2));
+      for (const name of names) form.elements[name].value = asked.get(name) || "";
+      return show();
+    }
+    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    if (!target || !target.matches("details.claim")) return;
+    for (const name of names) form.elements[name].value = "";
+    show();
+    target.closest("details.paper").open = target.open = true;
+    target.scrollIntoView();
+  }
+  form.addEventListener("change", () => {
+    const chosen = names.filter(name => form.elements[name].value).map(name => [name, form.elements[name].value]);
+    history.replaceState(null, "", "#?" + new URLSearchParams(chosen));
+    show();
+  });
   form.addEventListener("submit", event => event.preventDefault());
+  window.addEventListener("hashchange", follow);
+  window.addEventListener("beforeprint", () => document.querySelectorAll("details").forEach(one => one.open = true));
   form.hidden = false;
   show();
-}});
+  follow();
+});
 </script>
 """
 
 
 class Ledger(SphinxDirective):
-    """All claims, with a summary and filters above them."""
+    """All claims, folded, with filters; or with the option `headline` the counts and the chart above them."""
+
+    option_spec = {"headline": directives.flag}
 
     def run(self):
-        self.env.note_dependency(str(claims.FILE))
+        _note_dependencies(self.env)
         ledger = claims.ledger()
-        text = "\n".join([summary(ledger), "", *(entry(claim) for claim in ledger)])
-        shown = self.parse_text_to_nodes(text)
-        return [shown[0], nodes.raw("", filters(ledger), format="html"), *shown[1:]]
+        if "headline" in self.options:
+            return [*self.parse_text_to_nodes(headline(ledger)), html(STYLE + chart(ledger))]
+        found = [html(form(ledger))]
+        for paper in papers(ledger):
+            found += self._of_paper(paper, [claim for claim in ledger if claim.paper == paper])
+        return [*found, *self.parse_text_to_nodes(withdrawn()), html(SCRIPT)]
+
+    def _of_paper(self, paper, ledger):
+        counts = ", ".join(count_in_words(ledger))
+        opening = f'<details class="paper" id="ledger-{paper}"><summary><strong>{paper}</strong>: {counts}</summary>'
+        found = [html(opening)]
+        for claim in ledger:
+            found += [html(summary(claim)), *self.parse_text_to_nodes(details(claim)), html("</details>")]
+        return [*found, html("</details>")]
 
 
-def summary(ledger):
-    """How many claims there are of each verdict, in one sentence."""
+class Reproduction(SphinxDirective):
+    """What was reproduced and what was not, for each paper: counts, and the claims that were not, with links."""
+
+    def run(self):
+        _note_dependencies(self.env)
+        ledger = claims.ledger()
+        found = [*self.parse_text_to_nodes(headline(ledger)), html(STYLE + chart(ledger, page="claims.html"))]
+        for paper in papers(ledger):
+            own = [claim for claim in ledger if claim.paper == paper]
+            found += self.parse_text_to_nodes(f"**{{cite:t}}`{paper}`**: {', '.join(count_in_words(own))}.")
+            lines = [f'<li>{escape(claim.statement)} Ours: {escape(claim.found)}. '
+                     f'<a href="claims.html#{claim.anchor}">{escape(claim.id)}</a></li>'
+                     for claim in own if claim.verdict == "not reproduced"]
+            found.append(html(f'<ul class="ledger-list">{"".join(lines)}</ul>' if lines else ""))
+        return found
+
+
+def _note_dependencies(env):
+    for file in (claims.FILE, rules.FILE):
+        env.note_dependency(str(file))
+
+
+def html(text):
+    """Text for the page as it is."""
+    return nodes.raw("", text, format="html")
+
+
+def papers(ledger):
+    """Keys of the papers, in the order of the ledger."""
+    return list(dict.fromkeys(claim.paper for claim in ledger))
+
+
+def headline(ledger):
+    """How many claims were tested by which kind of rule, and what came out; what is fixed beforehand stands first."""
+    kinds = {kind: [claim for claim in ledger if rule_in_words(claim) == kind]
+             for kind in ("before the runs", "with hindsight", "needs no runs", "none")}
+    said = {kind: f"{len(found)} ({', '.join(count_in_words(found))})" for kind, found in kinds.items()}
+    tested = len(ledger) - len(kinds["none"])
+    return (f"**Of {tested} claims that were tested, {said['before the runs']} were judged by a rule fixed before the first rows of "
+            f"their study, and {said['with hindsight']} by a rule written, changed or estimated otherwise when rows were there: "
+            f"hindsight.** The other {said['needs no runs']} need no rows: they are identities and counts that are computed on the "
+            f"spot. {len(kinds['none'])} claims could not be tested here, and say why.")
+
+
+def count_in_words(ledger):
+    """A list such as ["3 reproduced", "1 partly"]."""
     counts = Counter(claim.verdict for claim in ledger)
-    parts = [f"{counts[verdict]} {verdict}" for verdict in claims.VERDICTS if counts[verdict]]
-    return f"**{len(ledger)} claims:** {', '.join(parts)}."
+    return [f"{counts[verdict]} {verdict}" for verdict in claims.VERDICTS if counts[verdict]]
 
 
-def filters(ledger):
-    """The form above the claims, in HTML."""
+def chart(ledger, page=""):
+    """Bars of verdicts for each paper and each kind of rule, in HTML; every part is a link to its claims."""
+    groups = [("paper", paper, paper, [claim for claim in ledger if claim.paper == paper]) for paper in papers(ledger)]
+    groups += [("rule", slug(kind), f"rule: {kind}", [claim for claim in ledger if rule_in_words(claim) == kind])
+               for kind in ("before the runs", "with hindsight", "needs no runs")]
+    lines = []
+    for name, value, title, own in groups:
+        counts = Counter(claim.verdict for claim in own)
+        parts = "".join(
+            f'<a class="{slug(verdict)}" style="flex: {count}" href="{page}#?{name}={value}&amp;verdict={slug(verdict)}" '
+            f'aria-label="{escape(title)}: {count} {verdict}">{count}</a>'
+            for verdict in claims.VERDICTS if (count := counts[verdict]))
+        lines.append(f'<p><strong>{escape(title)}</strong>: {", ".join(count_in_words(own))}</p>'
+                     f'<div class="ledger-bar">{parts}</div>')
+    return f'<div class="ledger-chart">{"".join(lines)}</div>'
+
+
+def form(ledger):
+    """The filters, in HTML."""
     def options(names):
         return "".join(f'<option value="{slug(name)}">{escape(name)}</option>' for name in names)
 
-    return FILTERS.format(papers=options(dict.fromkeys(claim.paper for claim in ledger)), verdicts=options(claims.VERDICTS))
+    present = {claim.verdict for claim in ledger}
+    return FORM.format(papers=options(papers(ledger)), verdicts=options(v for v in claims.VERDICTS if v in present),
+                       rules=options(dict.fromkeys(map(rule_in_words, ledger))))
 
 
-def entry(claim):
-    """One claim in Markdown: what is claimed, what we found, the verdict, and where to look."""
-    lines = [
-        f"````{{container}} claim {slug(claim.paper)} {slug(claim.verdict)}",
-        f":name: claim-{claim.id}",
-        "",
-        f'{claim.statement} <span class="verdict">{claim.verdict}</span>',
-        "",
-        f"* claimed: {claim.claimed} ({{cite:t}}`{claim.paper}`, {claim.source})",
-    ]
+def summary(claim):
+    """The beginning of one claim, in HTML: what is claimed, and the verdict."""
+    kinds = " ".join(["claim", *map(slug, (claim.paper, claim.verdict, rule_in_words(claim)))])
+    return (f'<details class="{kinds}" id="{claim.anchor}"><summary>{escape(claim.statement)} '
+            f'<span class="verdict">{claim.verdict}</span></summary>')
+
+
+def details(claim):
+    """The rest of one claim in Markdown: what we found, how it was judged, and where to look."""
+    lines = [f"* claimed: {claim.claimed} ({{cite:t}}`{claim.paper}`, {claim.source})"]
     if claim.measure:
-        lines += [f"* found: **{claim.found}**", f"* measured: {measurement(claim)}", f"* counts as {tolerance(claim)}"]
+        lines += [f"* found: **{claim.found}**", f"* measured: {measurement(claim)}", f"* counts as {tolerance(claim)}",
+                  *dates(claim)]
     else:
         lines.append(f"* {claim.found}")
     if claim.why:
         lines.append(f"* why: {claim.why}")
-    if where := links(claim):
-        lines.append(f"* see {where}")
-    return "\n".join([*lines, "````", ""])
+    return "\n".join([*lines, f"* see {links(claim)}", f"* name: `{claim.id}`"])
+
+
+def dates(claim):
+    """When the rule was written, when the first rows came, and what has changed since, as lines of Markdown."""
+    entry = next(entry for entry in rules.read()["rule"] if entry["claim"] == claim.id)
+    rows = f"; first rows of `{claim.data}`: {entry['rows'][:10]}" if "rows" in entry else ""
+    lines = [f"* rule written: {entry.get('written', 'not committed yet')[:10]}{rows}; {rule_in_words(claim)}"]
+    return lines + [f"* changed {escape(change, quote=False)}" for change in entry["changes"]]
+
+
+def withdrawn():
+    """The claims that were tested once and are no more, in Markdown."""
+    lines = [f"* `{entry['claim']}`: {escape(entry['change'], quote=False)}" for entry in rules.read()["withdrawn"]]
+    return "\n".join(["**Withdrawn.** These had a rule and a verdict once. They left the count for the reason given, and their last "
+                      "verdict stands here.", "", *lines])
 
 
 def measurement(claim):
@@ -95,9 +242,7 @@ def tolerance(claim):
     parts = [f"reproduced {in_words(claim.reproduced)}"]
     if claim.partly and list(claim.partly) != list(claim.reproduced):
         parts.append(f"as partly {in_words(claim.partly)}")
-    if claim.hindsight:
-        parts.append("a range chosen when first results had been seen")
-    return ", ".join(parts)
+    return ", ".join(parts) + (", with all of its interval" if claim.interval else "")
 
 
 def in_words(limits):
@@ -112,9 +257,7 @@ def in_words(limits):
 
 def links(claim):
     """Links to the section or figure, to the code that measures the claim, and to its data."""
-    parts = []
-    if claim.page:
-        parts.append(f"{{doc}}`{claim.page}`" + (f", {{numref}}`{claim.figure}`" if claim.figure else ""))
+    parts = [f"{{doc}}`{claim.page}`" + (f", {{numref}}`{claim.figure}`" if claim.figure else "")] if claim.page else []
     if claim.measure:
         module, _, name = claim.measure.rpartition(".")
         place = module.replace(".", "/")
@@ -135,4 +278,5 @@ def slug(name):
 
 def setup(app):
     app.add_directive("claims", Ledger)
+    app.add_directive("reproduction", Reproduction)
     return {"version": "1", "parallel_read_safe": True}

@@ -15,7 +15,7 @@ from figures import FOLDER
 from figures.experiments.verdicts import chosen
 
 FILE = FOLDER / "claims.toml"
-VERDICTS = ("reproduced", "partly", "not reproduced", "not testable here", "open")
+VERDICTS = ("reproduced", "partly", "inconclusive", "not reproduced", "not testable here", "open")
 RESULT_LINES = ("ours = ", "interval = ", "verdict = ")
 
 
@@ -34,7 +34,8 @@ class Claim:
     arguments : dict, for that function
     shown : str, format of our number
     reproduced, partly : [low, high], values of our number with that verdict; fixed before the runs
-    hindsight : bool, True if that range was chosen when first results had been seen
+    hindsight : bool, True if that range was chosen, or the number estimated otherwise, when rows were there
+    formerly : str, id that the claim had in earlier versions of the file
     page, figure : str, chapter, and label of the figure there, that shows it
     data : str, study whose results it is computed from
     why : str, what we know about a verdict that is not "reproduced"
@@ -52,6 +53,7 @@ class Claim:
     reproduced: tuple = ()
     partly: tuple = ()
     hindsight: bool = False
+    formerly: str = ""
     page: str = ""
     figure: str = ""
     data: str = ""
@@ -139,14 +141,23 @@ def measured(claim):
     value, *interval = result if isinstance(result, tuple) else (result,)
     if not math.isfinite(value):
         raise ValueError(f"claim {claim.id}: {claim.measure} returned {value}")
-    return value, tuple(interval), verdict(value, claim.reproduced, claim.partly)
+    return value, tuple(interval), verdict(value, claim.reproduced, claim.partly, interval)
 
 
-def verdict(value, reproduced, partly):
-    """What a number says about a claim: whether it lies in one of two ranges, ends included."""
-    if reproduced[0] <= value <= reproduced[1]:
+def verdict(value, reproduced, partly, interval=()):
+    """What a number says about a claim: in which of two ranges it lies, ends included.
+
+    A number with an interval has a verdict only if its interval lies in the range as a whole: *reproduced* if all of it is
+    in that range, *partly* if all is in that range, *not reproduced* if none of it is in either. Else the number could have
+    come out on both sides with other splits or draws, and the verdict is *inconclusive*.
+    """
+    low, high = interval or (value, value)
+    wider = partly or reproduced
+    if reproduced[0] <= low and high <= reproduced[1]:
         return "reproduced"
-    return "partly" if partly and partly[0] <= value <= partly[1] else "not reproduced"
+    if wider[0] <= low and high <= wider[1]:
+        return "partly"
+    return "not reproduced" if high < wider[0] or wider[1] < low else "inconclusive"
 
 
 def agree(first, second):

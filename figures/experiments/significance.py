@@ -39,6 +39,17 @@ def win_percentage(wide, first, second):
     return of_means([100.0 * one_vote(won)])
 
 
+def exact_percentage(won, count):
+    """`won` of `count` independent trials in per cent, with the exact interval of Clopper and Pearson; `won` may hold halves.
+
+    It has a width where all are won or none: a bootstrap has not.
+    """
+    tail = (1 - LEVEL) / 2
+    low = stats.beta.ppf(tail, won, count - won + 1) if won > 0 else 0.0
+    high = stats.beta.ppf(1 - tail, won + 1, count - won) if won < count else 1.0
+    return Estimate(100.0 * won / count, 100.0 * float(low), 100.0 * float(high))
+
+
 def average_ranks(wide):
     """The average rank of every column over the rows, 1 for the smallest loss, each with a bootstrap interval.
 

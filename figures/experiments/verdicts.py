@@ -28,7 +28,9 @@ def rule(claim):
     """When the rule that decides the verdict was fixed, in words."""
     if not claim.measure:
         return "none"
-    return "with hindsight" if claim.hindsight else "before the runs"
+    if claim.hindsight:
+        return "with hindsight"
+    return "before the runs" if claim.data else "needs no runs"
 
 
 def chosen(ledger, names):

@@ -118,7 +118,7 @@ def test_the_entrance_leads_to_the_first_page(site):
 def test_the_ledger_holds_every_claim_with_its_verdict_and_files(site):
     page = BeautifulSoup((site / "chapters/claims.html").read_text(encoding="utf-8"), "html.parser")
     for claim in claims.ledger():
-        card = page.find(id=f"claim-{claim.id}".replace(".", "-").lower())
+        card = page.find(id=claim.anchor)
         assert card.select_one(".verdict").get_text() == claim.verdict
         text = card.get_text().replace("’", "'")       # the page has typographic quotation marks
         assert claim.statement in text and claim.found.split(" (")[0] in text

@@ -40,7 +40,7 @@ def finished(claim):
     return not (claim.data and tables.missing_runs(runner.load(claim.data)))
 
 
-FAILED = [claim for claim in LEDGER if claim.verdict in ("partly", "not reproduced") and finished(claim)]
+FAILED = [claim for claim in LEDGER if claim.verdict in ("partly", "inconclusive", "not reproduced") and finished(claim)]
 
 
 @pytest.mark.parametrize("claim", FAILED, ids=lambda claim: claim.id)
@@ -58,6 +58,16 @@ def test_verdict(value, expected):
 
 def test_verdict_without_a_range_for_partly():
     assert claims.verdict(1.1, [0, 1], ()) == "not reproduced"
+    assert claims.verdict(0.9, [0, 1], (), (0.8, 1.1)) == "inconclusive"
+
+
+@pytest.mark.parametrize(("interval", "expected"), [
+    ((57.0, 77.0), "reproduced"), ((56.9, 70.0), "partly"), ((50.0, 56.0), "partly"), ((49.4, 61.9), "inconclusive"),
+    ((40.0, 49.9), "not reproduced"), ((40.0, 50.0), "inconclusive"), ((40.0, 110.0), "inconclusive"),
+])
+def test_a_verdict_holds_for_the_whole_interval(interval, expected):
+    """As the number itself may be anywhere in it: 56 % with an interval from 49 to 62 says nothing about 50 %."""
+    assert claims.verdict(sum(interval) / 2, [57.0, 77.0], [50.0, 100.0], interval) == expected
 
 
 CLAIM = """\
@@ -172,3 +182,34 @@ def test_numbers_that_reasons_give_are_those_of_the_results():
     ep, gfitc, sep = nearer.values()
     said = f"EP's by {ep:.0f} % and GFITC's by {gfitc:.0f} %, and farther than SEP's by {-sep:.0f} %"
     assert said in why["vil-fig3-boundary"]
+
+
+def test_numbers_that_reasons_give_for_the_mended_rules():
+    from figures.experiments.salimbeni2018 import fig2, ranks
+    from figures.experiments.villacampa2017 import claims as villacampa_claims
+
+    why = {claim.id: claim.why for claim in LEDGER}
+    touching = villacampa_claims.touching()
+    assert why["vil-fig3-overlap"].startswith(
+        f"Of 576 pseudo-inputs in three draws {touching['ep']} of EP touch another, {touching['gfitc']} of GFITC, and "
+        f"{touching['start']} at the start; none of SEP and none of VI.")
+    assert touching["sep"] == touching["vi"] == 0
+    left = {run: 100 * share[-1] for run, share in fig2.shares(runner.results("salimbeni_fig2")).items()}
+    by_adam = [left["kin40k", basis] for basis in fig2.LOOKS if not basis.endswith("Nat")]
+    assert min(by_adam) == left["kin40k", "Orth"] > 1
+    for said in (f"{left['kin40k', 'Decoupled']:.0f} % of the gap is left", f"Orth has {left['kin40k', 'Orth']:.1f} %",
+                 f"{left['ringnorm', 'Decoupled']:.1f} % is left to Decoupled"):
+        assert said in why["sal-fig2-decoupled"]
+    errors = ranks.ours("classification", "error")
+    medians = 100 * errors.median()
+    assert (f"{medians['OrthNat']:.1f} and {medians['CoupledNat_400']:.1f} % against {medians['Orth']:.1f} %"
+            in why["sal-tab2-median"])
+    likely = ranks.ranks(ranks.ours("classification", "log_likelihood"), "log_likelihood")
+    assert f"{likely['Orth']:.2f} against {likely['OrthNat']:.2f}" in why["sal-tab6-rank"]
+    assert likely["Orth"] == likely["Coupled_400"] and likely["CoupledNat_400"] == likely["OrthNat"]
+    assert f"{significance.critical_difference(*reversed(errors.shape)):.2f} apart" in why["sal-tab6-rank"]
+    ours = ranks.ours("regression", "error")
+    theirs = ranks.published("regression", "error").loc[ours.index]
+    assert (len(ours), (theirs["OrthNat"] < theirs["CoupledNat_400"]).sum()) == (7, 3)
+    assert (ours["OrthNat"] < ours["CoupledNat_400"]).sum() == 0
+    assert (len(errors), (errors["OrthNat"] < errors["CoupledNat_400"]).sum()) == (8, 6)

@@ -126,6 +126,7 @@ def test_the_head_start_is_that_of_the_worst_pair(monkeypatch):
     arrival = 700 * (1000 / 700) ** (np.log(0.01) / np.log(0.0005))
     assert fig2.head_start() == pytest.approx(20_000 / arrival)
     assert fig2.decoupled_gap() == pytest.approx(50)
+    assert fig2.sets_where_decoupled_is_late() == 2
     results.loc[(results["data"] == "kin40k") & (results["basis"] == "OrthNat"), "bound_1000"] = 0.9
     slower = 1000 * 1.5 ** (np.log(0.05 / 0.01) / np.log(0.05 / 0.0005))
     assert fig2.head_start() == pytest.approx(20_000 / arrival)  # Orth on kin40k counts as 30 000
@@ -242,6 +243,19 @@ def test_of_two_statements_about_ranks_none_to_two_hold(metric, orders, expected
         results = cells(task, **orders)
         monkeypatch.setattr(salimbeni_ranks.runner, "results", {"salimbeni_tables": results}.get)
         assert salimbeni_ranks.best_and_worst(task, metric) == expected
+        one_by_one = (salimbeni_ranks.best(task, metric), salimbeni_ranks.worst(task, metric))
+        assert sum(count == 0 for count in one_by_one) == expected
+
+
+def test_orthogonal_against_coupled_at_equal_time(monkeypatch):
+    results = cells("regression", OrthNat=0.5, CoupledNat_400=0.6)
+    monkeypatch.setattr(salimbeni_ranks.runner, "results", {"salimbeni_tables": results}.get)
+    assert salimbeni_ranks.ahead_at_equal_time("regression").value == 100
+    assert salimbeni_ranks.behind_in_median("regression", "OrthNat") == 0
+    results = cells("regression", OrthNat=0.6, CoupledNat_400=0.6)
+    monkeypatch.setattr(salimbeni_ranks.runner, "results", {"salimbeni_tables": results}.get)
+    assert salimbeni_ranks.ahead_at_equal_time("regression").value == 50
+    assert salimbeni_ranks.behind_in_median("regression", "OrthNat") == 1
 
 
 def test_pairs_in_another_order():

@@ -166,10 +166,11 @@ def test_wins_over_losses_in_three_summaries(measured):
     assert measured.largest_loss_over_largest_win("smse", 0.0, 1.0) == 6
 
 
-@pytest.mark.parametrize(("beaten", "expected"), [({}, 2), ({("smse", 0.5): 6}, 1), ({("smse", 0.5): 6, ("smll", 1.0): 0}, 0)])
-def test_the_advice_holds_for_a_loss_if_its_power_beats_all_others(monkeypatch, beaten, expected):
-    monkeypatch.setattr(regression_claims, "powers_beaten", lambda metric, alpha: beaten.get((metric, alpha), 7))
-    assert regression_claims.advised_powers_that_beat_all() == expected
+@pytest.mark.parametrize(("best", "expected"), [((0.5, 1.0), 2), ((0.5, 0.8), 1), ((0.6, 1.0), 1), ((0.4, 0.8), 0)])
+def test_the_advice_holds_for_a_loss_if_its_power_ranks_best(monkeypatch, best, expected):
+    found = {metric: significance.Estimate(alpha, alpha, alpha) for metric, alpha in zip(("smse", "smll"), best)}
+    monkeypatch.setattr(regression_claims, "best_rank", found.get)
+    assert regression_claims.losses_in_which_the_advice_ranks_best() == expected
 
 
 @pytest.mark.parametrize(("best", "expected"), [((0.5, 0.8), 2), ((0.0, 0.8), 1), ((0.0, 1.0), 0)])

@@ -109,3 +109,12 @@ def test_intervals_of_ranks_are_those_of_wins():
 
 def test_a_difference_that_never_varies_is_certain():
     assert significance.corrected_t_test(np.ones(5), np.zeros(5), 0.1) == 0.0
+
+
+@pytest.mark.parametrize(("won", "count"), [(0, 7), (3, 7), (7, 7), (6, 8)])
+def test_the_exact_interval_ends_where_the_tails_do(won, count):
+    """At its ends, as many or more (as few or fewer) have a probability of 2.5 %."""
+    value, low, high = significance.exact_percentage(won, count)
+    assert value == pytest.approx(100 * won / count)
+    assert low == 0 if won == 0 else stats.binom.sf(won - 1, count, low / 100) == pytest.approx(0.025)
+    assert high == 100 if won == count else stats.binom.cdf(won, count, high / 100) == pytest.approx(0.025)

@@ -8,7 +8,7 @@ import pandas as pd
 
 from figures import FOLDER
 from figures.drawing import style
-from figures.experiments import runner
+from figures.experiments import runner, significance
 from figures.experiments.salimbeni2018.fig2 import LOOKS
 from figures.experiments.salimbeni2018.tables import BINARY, MANY, METHODS, REGRESSION
 
@@ -62,6 +62,34 @@ def best_and_worst(task, metric):
     found = ranks(ours(task, metric), metric)
     others = found.drop(["OrthNat", "Decoupled"])
     return int(found["OrthNat"] < min(*others, found["Decoupled"])) + int(found["Decoupled"] > max(*others, found["OrthNat"]))
+
+
+def best(task, metric, method="OrthNat"):
+    """How many of the other methods have an average rank as small as that of `method`, or smaller: 0 if it is the best."""
+    found = ranks(ours(task, metric), metric)
+    return int((found.drop(method) <= found[method]).sum())
+
+
+def worst(task, metric, method="Decoupled"):
+    """How many of the other methods have an average rank as large as that of `method`, or larger: 0 if it is the worst."""
+    found = ranks(ours(task, metric), metric)
+    return int((found.drop(method) >= found[method]).sum())
+
+
+def ahead_at_equal_time(task):
+    """Share of the sets on which OrthNat has a smaller error than CoupledNat with 400 points, which takes as long.
+
+    A tie counts half; the interval is that of other sets.
+    """
+    cells = ours(task, "error")
+    won = (cells["OrthNat"] < cells["CoupledNat_400"]) + 0.5 * (cells["OrthNat"] == cells["CoupledNat_400"])
+    return significance.exact_percentage(float(won.sum()), len(won))
+
+
+def behind_in_median(task, method="Orth"):
+    """How many of the other methods have a median error over the sets as small as that of `method`, or smaller."""
+    median = ours(task, "error").median()
+    return int((median.drop(method) <= median[method]).sum())
 
 
 def no_worse(metric="error", cells=None):

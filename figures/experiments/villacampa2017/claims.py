@@ -3,9 +3,10 @@
 from functools import cache
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from figures.experiments import mnist, runner
-from figures.experiments.villacampa2017 import fig1, fig4, fig5, fig5_long
+from figures.experiments.villacampa2017 import fig1, fig3, fig4, fig5, fig5_long
 
 
 @cache
@@ -66,10 +67,26 @@ def closeness(M=64):
     return (runs["neighbour_distance"] / runs["start_neighbour_distance"]).groupby(runs["method"]).mean()
 
 
-def places_overlap(bound=0.5):
-    """How many of EP, SEP and GFITC bring pseudo-inputs closer than `bound` times the start, and one more if VI does not."""
-    closer = closeness()
-    return int((closer[["ep", "sep", "gfitc"]] < bound).sum()) + int(closer["vi"] > bound)
+def touching(M=64, bound=0.02):
+    """For each method, and for the start, how many pseudo-inputs have another of their class within `bound`: all draws.
+
+    A pair that has come together is pruned: the other one of the two adds nothing. A median of distances does not see it.
+    """
+    runs = _plane(M)
+    found = {method: sum(_touching(fig3.read_places(text), bound) for text in part["places"])
+             for method, part in runs.groupby("method")}
+    return found | {"start": sum(_touching(fig3.problem(seed).start(M), bound) for seed in sorted(set(runs["seed"])))}
+
+
+def _touching(Z, bound):
+    distances = [cdist(points, points) + np.diag(np.full(len(points), np.inf)) for points in Z]
+    return int(sum((square.min(axis=1) <= bound).sum() for square in distances))
+
+
+def places_overlap():
+    """How many of EP, SEP and GFITC have more than twice as many touching places as the start, and one more if VI has not."""
+    found = touching()
+    return sum(found[method] > 2 * found["start"] for method in ("ep", "sep", "gfitc")) + (found["vi"] <= 2 * found["start"])
 
 
 def places_at_boundaries(M=64, other="ep"):
@@ -114,3 +131,10 @@ def mnist_ratio(metric, kind, within=1.05):
 def _digits(method, kind):
     runs = runner.results("vil_fig5")
     return runs[(runs["method"] == method) & (runs["pseudo_inputs"] == kind)].iloc[0]
+
+
+def growth_with_rows(column):
+    """How many times as much a hundred times as many rows take: of peak memory, or of seconds of learning for each batch."""
+    runs = runner.results("vil_rows").set_index("rows").sort_index()
+    values = runs[column] / (runs.index if column == "learning_seconds" else 1)
+    return float(values.iloc[-1] / values.iloc[0])

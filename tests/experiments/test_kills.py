@@ -1,0 +1,108 @@
+"""A study that is killed with all its might: no row is lost, no worker is left behind."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+from test_runner import COUNTING
+
+from figures.experiments import inspection, runner
+
+SECONDS_TO_END = 5
+SCRIPT = """
+    import os, pathlib, random, signal, sys
+    import counting_study
+    from figures.experiments import runner
+
+    count = 0
+
+    def kill_at(event, arguments):
+        # every time the study's folder is touched is a moment to be killed at
+        global count
+        if event in ("open", "os.rename", "os.remove", "os.truncate") and "results" in str(arguments[0]):
+            count += 1
+            if count == int(sys.argv[1]):
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.addaudithook(kill_at)
+    runner.run(runner.Study("counting_study", counting_study, pathlib.Path("results")), jobs=int(sys.argv[2]))
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    (tmp_path / "counting_study.py").write_text(COUNTING)
+    (tmp_path / "script.py").write_text(textwrap.dedent(SCRIPT))
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), str(ROOT)]))
+    monkeypatch.setenv("STUDY_CALLS", str(tmp_path / "calls"))
+    monkeypatch.setenv("PEPCORE_PROGRESS", "0")
+    return tmp_path
+
+
+def processes_of(group):
+    """The commands of the processes of a group that have not ended."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, of_group = stat.read_text().rpartition(")")[2].split()[:3]
+        except OSError:         # it has just ended
+            continue
+        if int(of_group) == group and state != "Z":
+            found.append(stat.with_name("cmdline").read_text().replace("\0", " "))
+    return found
+
+
+def killed(folder, event, jobs):
+    """Run the study until its process is killed at the event of that number; returns its process group."""
+    process = subprocess.Popen([sys.executable, "script.py", str(event), str(jobs)], cwd=folder, start_new_session=True)
+    assert process.wait() == -signal.SIGKILL
+    return process.pid
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_killed_at_random_events(folder, jobs):
+    import counting_study
+
+    study = runner.Study("counting_study", counting_study, folder / "results")
+    rng, rows = random.Random(jobs), 0
+    for _ in range(10):
+        group = killed(folder, rng.randrange(1, 40), jobs)
+        deadline = time.monotonic() + SECONDS_TO_END
+        while processes_of(group) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert not processes_of(group), f"left after {SECONDS_TO_END} s"
+        found = inspection.inspect(study)
+        assert not found.problems, found.complaint(study)
+        assert len(found.rows) >= rows, "a row was lost"
+        rows = len(found.rows)
+    assert 0 < rows < 150
+    before = {row["number"]: row for row in found.rows}
+    runner.run(study, execute=map)
+    after = {row["number"]: row for row in runner.read_rows(study)}
+    assert list(after) == [str(number) for number in range(150)]
+    assert all(after[number] == row for number, row in before.items())
+    calls = len((folder / "calls").read_text())
+    assert 150 <= calls <= 150 + 10 * (2 * jobs + 1), "hardly a run was computed twice"
+
+
+def test_workers_that_have_no_work_end_too(folder):
+    """One run under way, the other worker idle: both are gone soon after their parent."""
+    (folder / "counting_study.py").write_text(COUNTING.replace("range(150)", "range(1)").replace(
+        "    return {", "    import time; time.sleep(600)\n    return {"))
+    process = subprocess.Popen([sys.executable, "script.py", "0", "2"], cwd=folder, start_new_session=True)
+    while not ((folder / "calls").exists() and len(processes_of(process.pid)) >= 3):
+        assert process.poll() is None
+        time.sleep(0.1)
+    process.kill()
+    process.wait()
+    time.sleep(SECONDS_TO_END)
+    assert processes_of(process.pid) == []

@@ -1,0 +1,174 @@
+"""The changelog of rules agrees with the history, where there is one, and with the ledger."""
+
+import json
+import re
+import subprocess
+import tomllib
+
+import pytest
+from conftest import ROOT
+
+from figures import __main__ as command_line
+from figures.experiments import claims, rules
+
+KEPT = rules.read()
+ENTRIES = {entry["claim"]: entry for entry in KEPT["rule"]}
+LEDGER = tomllib.loads(claims.FILE.read_text(encoding="utf-8"))["claim"]
+
+
+def git(*words):
+    return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def history():
+    """The commit before the one that wrote the changelog last; "" in a copy that has no such history."""
+    oldest = min(entry["written"] for entry in KEPT["rule"] if "written" in entry).split()[-1]
+    if git("merge-base", "--is-ancestor", oldest, "HEAD").returncode:
+        return ""
+    last = git("log", "-1", "--format=%H", "--", "figures/rules.toml").stdout.strip()
+    return f"{last}^" if last else ""
+
+
+def test_the_changelog_is_that_of_the_history():
+    """All dates, rules and changes, as far as this copy has a history; a copy without one is compared with the ledger alone."""
+    revision = history()
+    if revision:
+        assert rules.from_history(revision) == KEPT
+    assert set(ENTRIES) == {claim["id"] for claim in LEDGER}
+
+
+@pytest.mark.parametrize("claim", LEDGER, ids=lambda claim: claim["id"])
+def test_the_changelog_holds_the_rule_that_decides(claim):
+    entry = ENTRIES[claim["id"]]
+    assert entry["rule"] == rules.rule_of(claim), "commit claims.toml, run `python -m figures rules --update`, commit rules.toml"
+    assert (entry["status"] == rules.HINDSIGHT) == claim.get("hindsight", False), "the ledger and the history must say the same"
+    assert (entry["status"] == rules.NOT_MEASURED) == ("measure" not in claim)
+    if entry["status"] == rules.BEFORE:
+        assert entry["written"][:16] < entry["rows"][:16]
+
+
+def test_withdrawn_failures_are_in_it():
+    withdrawn = {entry["claim"]: entry["change"] for entry in KEPT["withdrawn"]}
+    for claim in ("csa-order-budget", "csa-fitc-bui", "vil-fig7"):
+        assert "its verdict not reproduced" in withdrawn[claim]
+
+
+def test_what_an_audit_found_is_flagged():
+    """24 claims whose rows came first and six numbers that were estimated otherwise when all rows were there."""
+    flagged = {name for name, entry in ENTRIES.items() if entry["status"] == rules.HINDSIGHT}
+    of_study = {claim["id"]: claim.get("data", "") for claim in LEDGER}
+    assert sum(of_study[name] == "bui_fig8" for name in flagged) == 9
+    assert {name for name in ENTRIES if of_study[name] == "uci_regression"} <= flagged | {"bui-fig18-interaction"}
+    assert "csa-sweeps" in flagged
+    moved = {name for name, entry in ENTRIES.items()
+             if any("f64371b: estimated otherwise" in change for change in entry["changes"])}
+    assert {"bui-fig4-smse-half-vfe", "bui-fig4-smse-half-ep", "bui-fig4-smse-vfe-ep", "bui-fig4-smll-ep-vfe",
+            "bui-fig4-smll-ep-half", "bui-fig4-smll-half-vfe"} <= moved <= flagged
+
+
+def test_dates_are_dates():
+    for entry in KEPT["rule"]:
+        for name in ("written", "rows"):
+            assert re.fullmatch(r"20\d\d-\d\d-\d\d \d\d:\d\d [0-9a-f]{12}", entry.get(name, "2026-01-01 00:00 0123456789ab"))
+
+
+# The machinery, on a small repository -------------------------------------------------------------------------------
+
+CLAIM = {"id": "one", "measure": "folder.module.count", "reproduced": [1.0, 2.0], "data": "study"}
+
+
+@pytest.fixture
+def repository(tmp_path, monkeypatch):
+    """A function that commits a ledger, and rows if there are any, a minute after the last commit."""
+    minutes = iter(range(1, 60))
+    (tmp_path / "figures/results").mkdir(parents=True)
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    monkeypatch.setattr(rules, "FOLDER", tmp_path / "figures")
+    for cache in (rules._blob, rules._claims, rules._first_rows, rules._is_ancestor):
+        cache.cache_clear()
+
+    def commit(claims, rows=None, subject="Change"):
+        lines = ["\n".join(["[[claim]]", *(f"{name} = {json.dumps(value)}" for name, value in claim.items()), ""])
+                 for claim in claims]
+        (tmp_path / rules.LEDGER).write_text("\n".join(lines) or "claim = []\n")
+        if rows:
+            (tmp_path / "figures/results/study.csv").write_text(rows)
+        date = f"2026-01-01 10:{next(minutes):02}:00 +0000"
+        monkeypatch.setenv("GIT_AUTHOR_DATE", date)
+        monkeypatch.setenv("GIT_COMMITTER_DATE", date)
+        for words in (["add", "-A"], ["-c", "user.name=a", "-c", "user.email=b", "commit", "-qm", subject]):
+            subprocess.run(["git", *words], cwd=tmp_path, check=True)
+
+    yield commit
+    for cache in (rules._blob, rules._claims, rules._first_rows, rules._is_ancestor):
+        cache.cache_clear()
+
+
+def changelog():
+    found = rules.from_history()
+    return {entry["claim"]: entry for entry in found["rule"]}, found["withdrawn"]
+
+
+def test_a_rule_before_its_rows(repository):
+    repository([CLAIM])
+    repository([CLAIM], rows="a\n1\n")
+    repository([CLAIM | {"ours": 1.5, "verdict": "reproduced"}])
+    entry = changelog()[0]["one"]
+    assert (entry["status"], entry["rule"], entry["changes"]) == (rules.BEFORE, "count(): reproduced 1 to 2", [])
+    assert entry["written"].startswith("2026-01-01 10:01") and entry["rows"].startswith("2026-01-01 10:02")
+
+
+def test_a_rule_in_the_commit_of_its_rows_or_after_them_is_hindsight(repository):
+    repository([CLAIM], rows="a\n1\n")
+    assert changelog()[0]["one"]["status"] == rules.HINDSIGHT
+
+
+def test_a_rule_that_changes_after_its_rows_is_hindsight_and_says_why(repository):
+    repository([CLAIM])
+    repository([CLAIM | {"ours": 3.0, "verdict": "not reproduced"}], rows="a\n1\n")
+    repository([CLAIM | {"ours": 3.0, "verdict": "reproduced", "reproduced": [1.0, 4.0]}], subject="Widen a range")
+    entry = changelog()[0]["one"]
+    assert entry["status"] == rules.HINDSIGHT
+    (change,) = entry["changes"]
+    assert "rule was count(): reproduced 1 to 2, its verdict not reproduced; now" in change and "(Widen a range)" in change
+
+
+def test_a_rule_that_was_away_and_came_back_keeps_its_date(repository):
+    repository([CLAIM])
+    repository([CLAIM | {"ours": 3.0}], rows="a\n1\n")
+    repository([CLAIM | {"ours": 3.0, "reproduced": [1.0, 4.0]}])
+    repository([CLAIM | {"ours": 3.0}])
+    assert changelog()[0]["one"]["status"] == rules.BEFORE
+
+
+def test_a_number_that_moves_without_new_rows_was_estimated_otherwise(repository):
+    repository([CLAIM])
+    repository([CLAIM | {"ours": 3.0}], rows="a\n1\n")
+    repository([CLAIM | {"ours": 2.0}], rows="a\n1\n2\n")
+    assert changelog()[0]["one"]["changes"] == []
+    repository([CLAIM | {"ours": 1.0}])
+    entry = changelog()[0]["one"]
+    assert entry["status"] == rules.HINDSIGHT and "estimated otherwise: 2" in entry["changes"][0]
+
+
+def test_comments_and_words_are_rules_and_renamed_claims_keep_theirs(repository):
+    repository([{"id": "one", "open": "Reproduced will mean: two."}])
+    repository([CLAIM], rows="a\n1\n")
+    assert changelog()[0]["one"]["status"] == rules.BEFORE        # for the words are, though the form is not
+    repository([CLAIM | {"id": "two", "formerly": "one"}])
+    entries, withdrawn = changelog()
+    assert entries["two"]["written"].startswith("2026-01-01 10:01") and withdrawn == []
+
+
+def test_claims_that_vanish_or_are_measured_no_more_are_withdrawn(repository):
+    repository([CLAIM | {"ours": 3.0, "verdict": "not reproduced"}, CLAIM | {"id": "two"}], rows="a\n1\n")
+    repository([{"id": "two", "untestable": "no data"}], subject="Drop two")
+    entries, withdrawn = changelog()
+    assert [entry["claim"] for entry in withdrawn] == ["two", "one"]
+    assert "its verdict not reproduced (Drop two)" in withdrawn[1]["change"]
+    assert entries["two"]["status"] == rules.NOT_MEASURED
+
+
+def test_command(capsys):
+    assert command_line.main(["rules"]) == 0
+    assert "vil-fig7: withdrawn; 2026-11-23" in capsys.readouterr().out
