@@ -140,18 +140,41 @@ def band(ax, x, mean, variance, colour, label=None, width=2.0, **line):
     return ax.plot(x, mean, color=colour, label=label, **line)[0]
 
 
-def pseudo_inputs(ax, Z, label="pseudo-inputs", y=0.035):
-    """Mark one-dimensional pseudo-inputs by triangles along the foot of the axes.
+def pseudo_inputs(ax, Z, label="pseudo-inputs", y=0.035, limits=None):
+    """Mark one-dimensional pseudo-inputs along the foot of the axes, and account for every one of them.
+
+    A triangle stands at each one inside the frame, with its number where several stand in one place (closer than a
+    hundredth of the frame). An arrow with a number at the edge tells how many lie outside.
 
     Parameters
     ----------
     Z : (M,) or (M, 1)
     y : height as a fraction of the axes
+    limits : (low, high), ends of the frame; if not given, those that the axes have been set to, or else no ends
+
+    Returns
+    -------
+    Line2D: the triangles, for the legend
     """
-    Z = np.ravel(Z)
-    return ax.plot(Z, np.full(len(Z), y), linestyle="none", marker="^", markersize=7, color=colours["pseudo"],
-                   markeredgecolor=CARD, markeredgewidth=0.8, transform=ax.get_xaxis_transform(), label=label,
-                   zorder=5)[0]
+    Z = np.sort(np.ravel(Z))
+    if limits is None:
+        limits = (-np.inf, np.inf) if ax.get_autoscalex_on() else ax.get_xlim()
+    low, high = sorted(limits)
+    inside = Z[(Z >= low) & (Z <= high)]
+    marks = ax.plot(inside, np.full(len(inside), y), linestyle="none", marker="^", markersize=7, color=colours["pseudo"],
+                    markeredgecolor=CARD, markeredgewidth=0.8, transform=ax.get_xaxis_transform(), label=label,
+                    zorder=5)[0]
+    text = {"color": colours["pseudo"], "fontsize": 12, "fontweight": "bold", "zorder": 6, "annotation_clip": False}
+    width = high - low if np.isfinite([low, high]).all() else np.ptp(Z)
+    for place in np.split(inside, np.flatnonzero(np.diff(inside) >= 0.01 * width) + 1):
+        if len(place) > 1:
+            ax.annotate(f"×{len(place)}", (place.mean(), y), xycoords=ax.get_xaxis_transform(), xytext=(0, 5),
+                        textcoords="offset points", ha="center", va="bottom", **text)
+    for count, edge, arrow in ((np.sum(Z < low), 0, "◀ {}"), (np.sum(Z > high), 1, "{} ▶")):
+        if count:
+            ax.annotate(arrow.format(count), (edge, y), xycoords="axes fraction", xytext=(3 - 6 * edge, 12),
+                        textcoords="offset points", ha=("left", "right")[edge], va="center", **text)
+    return marks
 
 
 def alpha_colourbar(fig, ax, label="power α", ends=("0 · VFE", "½", "1 · EP"), **options):

@@ -63,7 +63,7 @@ RIGHT = {
     "sc-4-gradient": gradient,
     "sc-5-likelihood": waiting,
     "sc-6-sequential": visit,
-    "start-noise": 0.268,
+    "start-noise": 0.232,
 }
 ALSO_RIGHT = [
     ("sc-1-mean", [0.691, 0.620, 0.475]),
@@ -115,9 +115,9 @@ WRONG = [
     ("sc-7-walk", lambda X, y, M, start: (start, X[:M]), "a walk down the dial"),
     ("sc-7-walk", lambda X, y, M, start: [start, X[:M]], "a walk down the dial"),
     ("sc-7-walk", lambda *_: None, "returns nothing yet"),
-    ("start-noise", 0.518, "square it"),
-    ("start-noise", 26.8, "as a fraction"),
-    ("start-noise", 0.732, "the curve explains"),
+    ("start-noise", 0.482, "square it"),
+    ("start-noise", 23.2, "as a fraction"),
+    ("start-noise", 0.768, "the curve explains"),
     ("start-noise", 1.5, "between 0 and 1"),
     ("start-noise", 0.4, "already the share"),
 ]

@@ -123,6 +123,26 @@ def test_helpers_draw_what_they_say():
     assert (ax.get_xlabel(), ax.get_ylabel(), ax.get_title(loc="left")) == ("x", "y", "t")
 
 
+def test_every_pseudo_input_is_accounted_for():
+    """Three in one place, one alone, two to the left of the frame and one to the right: eight in sum with the one at an end."""
+    with style.context():
+        ax = Figure().add_subplot()
+    Z = np.array([[-3.0], [0.5], [2.0], [2.01], [2.015], [-2.0], [7.0], [4.0]])
+    marks = style.pseudo_inputs(ax, Z, limits=(-1, 4))
+    np.testing.assert_array_equal(marks.get_xdata(), [0.5, 2.0, 2.01, 2.015, 4.0])
+    assert sorted(text.get_text() for text in ax.texts) == ["1 ▶", "×3", "◀ 2"]
+
+
+def test_pseudo_inputs_take_the_frame_from_the_axes():
+    with style.context():
+        free, fixed = Figure().subplots(1, 2)
+    assert len(style.pseudo_inputs(free, [0.0, 5.0]).get_xdata()) == 2
+    assert not free.texts
+    fixed.set_xlim(0, 1)
+    assert len(style.pseudo_inputs(fixed, [0.0, 5.0]).get_xdata()) == 1
+    assert [text.get_text() for text in fixed.texts] == ["1 ▶"]
+
+
 def test_the_dark_theme_keeps_what_stands_out():
     """Each colour stands out from the dark card as lines must, or as much as from the pale one, and keeps its hue."""
     for name in [*style.CYCLE, *style.colours.values(), *style.alpha_colour(np.linspace(0, 1, 11))]:
