@@ -234,3 +234,12 @@ def test_the_place_of_a_box_is_what_the_notebook_shows(capsys):
     for shown in (exercises.Invitation("gp-2-half", ""), exercises.Questions(DECLARED["gp-quiz"])):
         html = answers.PLACE.sub(lambda found: answers.box(found[1]), shown._repr_html_())
         assert html.startswith(("<form", '<div class="answer-quiz"')) and "answer-here" not in html
+
+
+@pytest.mark.book
+def test_every_declared_exercise_has_its_box_in_the_built_book(site):
+    pages = [path.read_text(encoding="utf-8") for path in (site / "chapters").glob("*.html")]
+    for name in [*NUMBERS, *CHOICES, *(question.name for quiz in QUIZZES for question in DECLARED[quiz].questions)]:
+        assert sum(f'<form class="answer" data-answer="{name}"' in page for page in pages) == 1, name
+    for page in pages:
+        assert "answer-here" not in page and "no answer yet" not in page and "Put your answer in place" not in page

@@ -46,23 +46,23 @@ def called_and_printed():
 
 def solutions():
     """Label of an exercise -> words, code and printed output of its solution, in whichever order they stand."""
-    found = {}
+    found: dict = {}
     for path in build_book.chapters():
         label = None
         for cell in cells(path):
             text = "".join(cell["source"])
             if cell["cell_type"] == "markdown":
                 parts = re.split(r"\{solution(?:-start)?\} ([\w-]+)\n|\{solution-end\}", text)
-                for before, opened in zip(parts[::2], [*parts[1::2], label]):
+                for words, opened in zip(parts[::2], [*parts[1::2], "the end"]):
                     if label:
-                        found[label]["words"] += before
-                    label = opened
-                    if label:
+                        found[label]["words"] += words
+                    if opened != "the end":
+                        label = opened
                         found.setdefault(label, {"words": "", "code": "", "printed": ""})
             elif label:
                 found[label]["code"] += text + "\n"
                 found[label]["printed"] += "".join("".join(out.get("text", "")) for out in cell["outputs"])
-    return found
+    return {label: solution for label, solution in found.items() if label}
 
 
 def titles():
