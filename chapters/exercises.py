@@ -1,47 +1,99 @@
 """`check("gp-evidence", answer)`: is the answer to an exercise right, and if not, what went wrong?
 
 A chapter's checkers stand in `checks/<prefix>.py`, where the prefix is the part of the name before the first "-".
-A checker looks at an answer and returns None when it is right, or one sentence of feedback when it is not:
+Where the answer is a number or a choice, they are declarations, which serve the page as well (`checks/declared.py`).
+Where it is a function or an array, a checker returns None when it is right, else one sentence of feedback:
 
-    from exercises import as_number, checker, close
+    from exercises import as_array, called, checker, close
 
-    @checker("gp-evidence")
-    def evidence(answer):
-        answer = as_number(answer)                       # ends the check with a message when it is no number
-        if close(answer, -expected):
-            return "The sign is turned round: that is the energy, minus the log evidence."
-        if not close(answer, expected):
-            return "That is not the log evidence. Did you keep the term with log 2 pi?"
+    @checker("gp-chain", never=["1 / (noise + h)"])      # what no message may say: the solution
+    def chain(answer):
+        terms = as_array(called(answer, K, y), (7,))     # ends the check with a message when it is no such array
+        if close(terms, -expected):
+            return "the sign is turned round."
+        if not close(terms, expected):
+            return "these are not the terms. Does the term with log 2 pi stand in each?"
+
+`quiz("gp-quiz")` asks the questions of a chapter; `quiz("gp-quiz", "bca")` answers them.
 """
 
 import difflib
 import importlib
 import textwrap
+from functools import partial
+from html import escape
 from pathlib import Path
 
 import numpy as np
+from checks.declared import ANY, RIGHT, Choice, Feedback, NoAnswer, NotWhole, Numbers, Quiz, Within, describe
+from IPython.display import display
+
+__all__ = ["ANY", "RIGHT", "Feedback", "NotWhole", "Within", "as_array", "as_function", "as_number", "as_things",
+           "called", "check", "checker", "choice", "close", "feedback", "number", "numbers", "question", "quiz", "quiz_of"]
 
 CHECKS = Path(__file__).with_name("checks")
-_checkers = {}
+WHAT_TO_DO = "Put your answer in place of `...` and run this cell."
+_checkers, _declared, _never = {}, {}, {}
 
 
-class Feedback(Exception):
-    """Raised inside a checker to end it: the message is what the reader sees after "Not yet:"."""
+# What a chapter's module of checks declares.
 
-
-def checker(name):
-    """Register the decorated function as the checker of the exercise `name`."""
+def checker(name, never=()):
+    """Register the decorated function as the checker of `name`; `never` lists what none of its messages may say."""
 
     def register(function):
         if name in _checkers and _checkers[name].__module__ != function.__module__:
             raise ValueError(f"two checkers are called {name!r}: rename one")
-        _checkers[name] = function
+        _checkers[name], _never[name] = function, tuple(never)
         return function
 
     return register
 
 
-def check(name, answer):
+def numbers(name, expected, *, labels=None, mistakes=(), otherwise, decimals=None, digits=None, never=()):
+    """Declare an exercise whose answer is a few numbers.
+
+    Parameters
+    ----------
+    name : str                  the exercise's name
+    expected : dict of label -> right number, or a function that computes the numbers where that takes time
+    labels : list of str        the labels, where `expected` is a function
+    mistakes : list of (pattern, hint); a pattern holds a wrong number, ANY, RIGHT, Within() or NotWhole() for each number
+    otherwise : str or list     what is said of every other answer, for each number that may be the first wrong one
+    decimals, digits : int      how many decimals, or else significant digits, an answer must have
+    never : list of str         what no message may say
+    """
+    labels = tuple(labels or expected)
+    otherwise = (otherwise,) * len(labels) if isinstance(otherwise, str) else tuple(otherwise)
+    declared = Numbers(name, labels, expected, tuple(mistakes), otherwise, decimals, digits)
+    _declared[name] = declared
+    checker(name, never)(declared.feedback)
+
+
+def number(name, expected, **options):
+    """Declare an exercise whose answer is one number: `numbers` with one label."""
+    numbers(name, expected if callable(expected) else (expected,), labels=["answer"], **options)
+
+
+def choice(name, options, why):
+    """Declare an exercise whose answer is one of several options, (text, hint) each; for the right one the hint is None."""
+    _declared[name] = Choice(name, tuple(options), why)
+    checker(name)(_declared[name].feedback)
+
+
+def question(text, options, why):
+    """One question of a quiz, with options as those of `choice`."""
+    return partial(Choice, options=tuple(options), why=why, text=text)
+
+
+def quiz_of(name, *questions):
+    """Declare a quiz of some questions, for `quiz(name)`."""
+    _declared[name] = Quiz(name, tuple(made(f"{name}-{i}") for i, made in enumerate(questions, start=1)))
+
+
+# What a chapter's cells call.
+
+def check(name, answer=...):
     """Say whether `answer` solves the exercise `name`.
 
     Parameters
@@ -51,15 +103,98 @@ def check(name, answer):
 
     Returns
     -------
-    bool, after printing "Correct." or "Not yet:" and what to look at
+    bool, after saying "Correct." or "Not yet:" and what to look at, or, where there is no answer yet, what to do
 
     Raises
     ------
     ValueError when there is no such exercise; the message lists names that look like it.
     """
-    feedback = _feedback(_find(name), answer)
-    print(f"Correct. ({name})" if feedback is None else textwrap.fill(f"Not yet: {feedback}", 88))
-    return feedback is None
+    try:
+        said = feedback(name, answer)
+    except NoAnswer as nothing:
+        display(Invitation(name, str(nothing)))
+        return False
+    why = getattr(_declared.get(name), "why", "")
+    print(textwrap.fill(f"Correct. ({name}) {why}".strip() if said is None else f"Not yet: {said}", 88))
+    return said is None
+
+
+def feedback(name, answer):
+    """None when the answer is right, else a sentence; raises NoAnswer where nothing was answered yet."""
+    judge = _find(name)
+    if answer is None or answer is Ellipsis:
+        raise NoAnswer
+    try:
+        return judge(answer)
+    except Feedback as message:
+        return str(message)
+    except NoAnswer:
+        raise
+    except Exception as error:       # raised by the reader's own function, or by an answer of quite another kind
+        return f"the answer could not be used ({type(error).__name__}: {error})."
+
+
+def quiz(name, answers=None):
+    """Ask the questions of a quiz, or say of each answer, a text such as "bca", whether it is right."""
+    _load(name)
+    if not isinstance(_declared.get(name), Quiz):
+        raise ValueError(f"there is no quiz called {name!r}.")
+    questions = _declared[name].questions
+    if answers is None:
+        display(Questions(_declared[name]))
+        return
+    letters = "".join(answers).replace(" ", "").ljust(len(questions), "-")
+    for place, (asked, letter) in enumerate(zip(questions, letters), start=1):
+        said = asked.feedback(letter)
+        print(textwrap.fill(f"{place}. " + (f"Correct. {asked.why}" if said is None else f"Not yet: {said}"), 88))
+
+
+class Invitation:
+    """What `check` shows where nothing was answered yet: what to do. In the page an answer box takes its place."""
+
+    def __init__(self, name, found):
+        self.name, self.found = name, f"{WHAT_TO_DO} {found}".strip()
+
+    def __repr__(self):
+        return self.found
+
+    def _repr_html_(self):
+        return f'<div class="answer-here" data-answer="{self.name}">{escape(self.found)}</div>'
+
+
+class Questions:
+    """What `quiz` shows: its questions as text. In the page they can be answered."""
+
+    def __init__(self, quiz):
+        self.quiz = quiz
+        example = "abcabc"[: len(quiz.questions)]
+        self.how = f'Answer with one letter for each question: quiz("{quiz.name}", "{example}")'
+
+    def __repr__(self):
+        lines = []
+        for place, asked in enumerate(self.quiz.questions, start=1):
+            lines.append(textwrap.fill(f"{place}. {asked.text}", 88))
+            lines += [textwrap.fill(f"   {letter}) {text}", 88, subsequent_indent="      ")
+                      for letter, (text, _) in zip(asked.letters, asked.options)]
+        return "\n".join([*lines, self.how])
+
+    def _repr_html_(self):
+        asked = ""
+        for one in self.quiz.questions:
+            options = "".join(f"<li>{escape(text)}</li>" for text, _ in one.options)
+            asked += f"<li>{escape(one.text)}<ol type='a'>{options}</ol></li>"
+        inside = f"<ol>{asked}</ol><p>{escape(self.how)}</p>"
+        return f'<div class="answer-here" data-answer="{self.quiz.name}">{inside}</div>'
+
+
+# What checkers use.
+
+def called(function, *arguments):
+    """What the reader's function returns for copies of these arguments; there is no answer where it is nothing."""
+    result = as_function(function)(*(value.copy() if isinstance(value, np.ndarray) else value for value in arguments))
+    if result is None or result is Ellipsis:
+        raise NoAnswer("(The function returns nothing yet.)")
+    return result
 
 
 def as_number(answer):
@@ -75,7 +210,7 @@ def as_array(answer, shape=None):
     try:
         value = np.asarray(answer, dtype=float)
     except (TypeError, ValueError):
-        raise Feedback(f"numbers are asked for, this is {_describe(answer)}.") from None
+        raise Feedback(f"numbers are asked for, this is {describe(answer)}.") from None
     if shape is not None and value.shape != tuple(shape):
         raise Feedback(f"an array of shape {tuple(shape)} is asked for, this one has shape {value.shape}.")
     if np.isnan(value).any():
@@ -83,10 +218,19 @@ def as_array(answer, shape=None):
     return value
 
 
+def as_things(answer, length, what):
+    """The answer as a tuple of this length, or feedback that says what was asked for."""
+    if isinstance(answer, np.ndarray) and answer.ndim and len(answer) == length:
+        return tuple(answer)
+    if not isinstance(answer, tuple | list) or len(answer) != length:
+        raise Feedback(f"{what} are asked for, as a tuple of {length}.")
+    return tuple(answer)
+
+
 def as_function(answer):
     """The answer as a function that can be called, or feedback that says what it is instead."""
     if not callable(answer):
-        raise Feedback(f"a function is asked for (its name, without brackets), this is {_describe(answer)}.")
+        raise Feedback(f"a function is asked for (its name, without brackets), this is {describe(answer)}.")
     return answer
 
 
@@ -99,40 +243,42 @@ def close(answer, expected, rtol=1e-6, atol=1e-12):
     return bool(np.all(np.abs(answer - expected) <= atol + rtol * scale))
 
 
+# What tests and tools ask for.
+
 def names():
     """All exercises that have a checker, sorted."""
-    for path in CHECKS.glob("*.py"):
-        _load(path.stem)
+    _load_all()
     return sorted(_checkers)
 
 
-def _load(prefix):
+def declarations():
+    """Name -> declaration of the exercises that can be answered in the page, and of the quizzes."""
+    _load_all()
+    return dict(_declared)
+
+
+def never(name):
+    """What no message about this exercise may say."""
+    _find(name)
+    return _never[name]
+
+
+def _load_all():
+    for path in CHECKS.glob("*.py"):
+        _load(path.stem)
+
+
+def _load(name):
     """Import the chapter's checkers, if it has any; importing registers them."""
+    prefix = str(name).split("-")[0]
     if prefix.isidentifier() and prefix != "__init__" and (CHECKS / f"{prefix}.py").exists():
         importlib.import_module(f"checks.{prefix}")
 
 
 def _find(name):
     """The checker of this name, or an error with the names that look like it."""
-    _load(str(name).split("-")[0])
+    _load(name)
     if name not in _checkers:
         similar = difflib.get_close_matches(str(name), names(), n=5, cutoff=0.4)
         raise ValueError(f"there is no exercise called {name!r}; did you mean {' or '.join(similar or names())}?")
     return _checkers[name]
-
-
-def _feedback(function, answer):
-    """None when the checker accepts the answer, else a sentence; an answer that cannot even be used gives one too."""
-    if answer is None or answer is Ellipsis:
-        return "there is no answer yet."
-    try:
-        return function(answer)
-    except Feedback as feedback:
-        return str(feedback)
-    except Exception as error:       # raised by the reader's own function, or by an answer of quite another kind
-        return f"the answer could not be used ({type(error).__name__}: {error})."
-
-
-def _describe(answer):
-    """What kind of thing an answer is, for feedback."""
-    return "a function" if callable(answer) else f"of type {type(answer).__name__}"

@@ -60,15 +60,24 @@ def small_variance(monkeypatch):
 def checker_tests(right, wrong, also_right=()):
     """Two tests for the checkers of a chapter: right answers pass, and each usual mistake is named.
 
+    A right answer is also given with lists in the place of arrays and tuples. Mistakes of a declared exercise stand in its
+    declaration, and test_exercises.py tries them; any other exercise needs at least three here, with hints of their own.
+
     Parameters
     ----------
     right : dict of exercise -> right answer
     wrong : list of (exercise, wrong answer, what the checker must say of it)
     also_right : list of (exercise, right answer in another form)
     """
-    from exercises import check
+    from exercises import check, declarations
 
-    @pytest.mark.parametrize(("name", "answer"), [*right.items(), *also_right])
+    for name in set(right) - set(declarations()):
+        hints = {hint for exercise, _, hint in wrong if exercise == name}
+        assert len(hints) >= 3, f"{name}: only {len(hints)} mistakes are tried"
+
+    other_form = [(name, with_lists(answer)) for name, answer in right.items()]
+
+    @pytest.mark.parametrize(("name", "answer"), [*right.items(), *other_form, *also_right])
     def right_answer_passes(name, answer, capsys):
         passed, said = check(name, answer), capsys.readouterr().out
         assert passed, said
@@ -80,6 +89,19 @@ def checker_tests(right, wrong, also_right=()):
         assert hint in " ".join(capsys.readouterr().out.split())
 
     return right_answer_passes, usual_mistake_is_named
+
+
+def with_lists(answer):
+    """The same answer with lists in the place of arrays and tuples, or a function that returns it so."""
+    import numpy as np
+
+    if isinstance(answer, tuple | list):
+        return [with_lists(part) if isinstance(part, tuple | list | np.ndarray) else part for part in answer]
+    if isinstance(answer, np.ndarray):
+        return answer.tolist()
+    if not callable(answer):
+        return answer
+    return lambda *given: with_lists(answer(*given))
 
 
 def changed(function, place, change):

@@ -1,1 +1,1 @@
-"""The checkers of the exercises: one module per chapter, named after the prefix of its exercises."""
+"""The checkers of the exercises: one module per chapter, named after the prefix of its exercises; `declared` serves all."""

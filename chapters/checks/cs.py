@@ -1,7 +1,19 @@
 """Checkers of the chapter "Sparse EP by projection"."""
 
 import numpy as np
-from exercises import Feedback, as_array, as_function, checker, close
+from exercises import (
+    ANY,
+    RIGHT,
+    Feedback,
+    as_array,
+    as_things,
+    called,
+    checker,
+    close,
+    numbers,
+    question,
+    quiz_of,
+)
 
 from pepcore import datasets, exact, online
 from pepcore.kernels import SquaredExponential
@@ -26,18 +38,9 @@ def datum(seed, K):
     return k, float(k @ np.linalg.solve(K, k)) + 0.4, 0.7, -0.45
 
 
-def called(function, *arguments):
-    """What the reader's function returns for copies of these arguments, or feedback when it is nothing."""
-    result = as_function(function)(*(np.copy(a) if np.ndim(a) else a for a in arguments))
-    if result is None:
-        raise Feedback("the function returns nothing yet.")
-    return result
-
-
 def process(result, M):
     """alpha (M,) and C (M, M) out of what the reader's function returned."""
-    if not isinstance(result, tuple | list) or len(result) != 2:
-        raise Feedback(f"two things are asked for, as a tuple: alpha of shape ({M},) and C of shape ({M}, {M}).")
+    result = as_things(result, 2, f"alpha of shape ({M},) and C of shape ({M}, {M})")
     return as_array(result[0], (M,)), as_array(result[1], (M, M))
 
 
@@ -45,49 +48,57 @@ def same(mine, theirs):
     return close(mine[0], theirs[0], rtol=1e-8) and close(mine[1], theirs[1], rtol=1e-8)
 
 
-@checker("cs-1-first")
-def first_label(answer):
-    alpha, C, tau = as_array(answer, (3,))
-    q = np.sqrt(2 / np.pi) / np.sqrt(5)
-    r = -(q**2)
-    if close(alpha, np.sqrt(2 / np.pi), rtol=0.03):
-        return "the label sees f through a blur of variance 1: the slope is that of Φ(m/√(1 + σ²))."
-    if not close(alpha, q, rtol=0.03):
-        return "α is q, the slope of log Φ(m/√(1 + σ²)) at m = 0, with σ² = 4 and nothing learnt before."
-    if close(C, -r, rtol=0.03):
-        return "C has the wrong sign: a datum takes variance away."
-    if not close(C, r, rtol=0.03):
-        return "C is r, the second derivative; at m = 0 it is minus the square of the first."
-    if close(tau, -r, rtol=0.03):
-        return "τ is not −r: the site must be divided by what the prior knew already, 1 + rσ²."
-    if not close(tau, -r / (1 + 4 * r), rtol=0.03):
-        return "the third number is τ = −r/(1 + rσ²), with the variance of the prior, 4."
+PRIOR = 4.0                                                 # exercise 1: the prior's variance
+SLOPE = np.sqrt(2 / np.pi) / np.sqrt(1 + PRIOR)             # of log Φ(m/√(1 + σ²)) at m = 0
+BEND = -(SLOPE**2)
+
+numbers(
+    "cs-1-first",
+    {"α": SLOPE, "C": BEND, "τ": -BEND / (1 + PRIOR * BEND)},
+    decimals=2,
+    mistakes=[
+        ((np.sqrt(2 / np.pi), ANY, ANY),
+         "the label sees f through a blur of variance 1: what does the prior's variance do to the slope?"),
+        ((-SLOPE, ANY, ANY), "a label +1 pulls the mean upwards."),
+        ((RIGHT, -BEND, ANY), "C has the wrong sign: a datum takes variance away."),
+        ((RIGHT, SLOPE**2 / 2, ANY), "C is a whole second derivative; no half stands before it."),
+        ((RIGHT, RIGHT, -BEND), "τ is not −r: the site must be divided by what the prior knew already."),
+        ((RIGHT, RIGHT, 1 / PRIOR), "that is the precision of the prior; the site has one of its own."),
+    ],
+    otherwise=[
+        "α is q, the slope of the log of the label's probability in the prior's mean, with nothing learnt before.",
+        "α is right. C is r, the second derivative in the same place.",
+        "α and C are right. For τ use (cs-site), with the variance that the prior has.",
+    ],
+    never=["√(2/π)", "−r/(1 + rσ²)", "Φ(m/√(1 + σ²))"],
+)
+
+VALUES, NOISE = np.array([1.0, 2.0]), 0.5                    # exercise 2: one place, measured twice, prior variance 1
+LEARNT = len(VALUES) / (NOISE + len(VALUES))                 # share of the prior variance that both take away
+
+numbers(
+    "cs-2-twice",
+    {"α": VALUES.sum() / (NOISE + len(VALUES)), "C": -LEARNT},
+    decimals=2,
+    mistakes=[
+        ((VALUES[0] / (1 + NOISE), ANY),
+         "that is the process after the first value; the second one has still to come."),
+        ((VALUES[1] / (1 + NOISE), ANY), "that is the process after the second value alone."),
+        ((VALUES.sum() / (1 + NOISE), ANY),
+         "the second value is not compared with the prior, but with what the first one has left."),
+        ((VALUES.mean(), ANY), "that is the mean of the two values, as if there were no prior."),
+        ((RIGHT, LEARNT), "α is right. C takes variance away: its sign."),
+        ((RIGHT, 1 - LEARNT), "α is right. That is the variance which is left; C is what was taken from the prior's."),
+        ((RIGHT, -1 / (1 + NOISE)), "α is right. That is C after one of the two."),
+    ],
+    otherwise=[
+        "with k = 1 the mean at this place is α itself. What is it after two measurements?",
+        "α is right. With k = 1 the variance at this place is 1 + C. What is it after two measurements?",
+    ],
+)
 
 
-@checker("cs-2-include")
-def include(answer):
-    K, alpha, C = random_process(2)
-    k, _, q, r = datum(3, K)
-    mine = process(called(answer, alpha, C, k, q, r), 5)
-    s = np.append(C @ k, 1.0)
-
-    def updated(s, q=q, r=r):
-        return np.append(alpha, 0) + q * s, np.pad(C, (0, 1)) + r * np.outer(s, s)
-
-    if same(mine, updated(s)):
-        return None
-    if same(mine, updated(np.append(C @ k, 0.0))):
-        return "the last element of g is 1: the newcomer acts too."
-    if same(mine, updated(np.append(k, 1.0))):
-        return "g holds C k above the 1, not k: the process passes on what it has learnt."
-    if same(mine, updated(s, r=-r)):
-        return "C loses: r is negative already, do not subtract once more."
-    if close(mine[0], updated(s)[0], rtol=1e-8):
-        return "alpha is right, C is not: it grows by r g gᵀ."
-    return "neither alpha nor C is right: with g = (C k, 1) they grow by q g and r g gᵀ."
-
-
-@checker("cs-3-prune")
+@checker("cs-3-prune", never=["inv(precision[np.ix_(r, r)])", "alpha[r] - both"])
 def prune(answer):
     for i in (1, 3, 0):
         K, alpha, C = random_process(4 + i)
@@ -110,81 +121,98 @@ def prune(answer):
         if close(mine[1] + Q_stay, right[1] + np.linalg.inv(K)[np.ix_(r, r)], rtol=1e-8):
             return "subtract the prior of those that stay, the inverse of K_rr; a block of K⁻¹ is something else."
         if close(mine[0], right[0], rtol=1e-8):
-            return f"alpha is right, C is not (i = {i}). C + K⁻¹ is conditioned, then the new K⁻¹ is taken off."
-        return f"not the process that is closest (i = {i}). The coefficients are N(alpha, C + K⁻¹); set c_i = 0."
+            return (f"alpha is right, C is not (i = {i}). C alone is no covariance: of what is it a part, before and "
+                    "after?")
+        return (f"not the process that is closest (i = {i}). Which value does the coefficient that goes take, and "
+                "what do the others do?")
     return None
 
 
-@checker("cs-4-project")
-def project(answer):
-    K, alpha, C = random_process(8)
-    k, own, q, r = datum(9, K)
-    e = np.linalg.solve(K, k)
-    s, h, v = C @ k + e, own - k @ e, own + k @ C @ k
-    mine = process(called(answer, alpha, C, K, k, own, q, r), 4)
-
-    def updated(eta, s=s):
-        return alpha + q * eta * s, C + r * eta * np.outer(s, s)
-
-    if same(mine, updated(1 / (1 + r * h))):
-        return None
-    if same(mine, updated(1.0)):
-        return "that is the update without η: it matches moments at the basis, and leads to FITC."
-    if same(mine, updated(1 / (1 + r * v))):
-        return "η has the novelty h in it, not the predictive variance σ²."
-    if same(mine, updated(1 + r * h)):
-        return "η is one over that: it makes the update stronger, not weaker."
-    if same(mine, updated(1 / (1 + r * h), C @ k)):
-        return "ĝ lacks ê = K⁻¹k: nobody acts for the newcomer."
-    if same(mine, updated(1 / (1 - r * h))):
-        return "the sign in η is turned round: r is negative, so η = 1/(1 + r h) is larger than 1."
-    return "not the projected update. ĝ = C k + K⁻¹k, and both changes carry η = 1/(1 + r h)."
+def joined(alpha, C, K, k, own, q, r):
+    """alpha, C and K with the newcomer as the last basis vector."""
+    g = np.append(C @ k, 1.0)
+    return np.append(alpha, 0) + q * g, np.pad(C, (0, 1)) + r * np.outer(g, g), np.block([[K, k[:, None]], [k, own]])
 
 
-@checker("cs-5-disguise")
-def disguise(answer):
-    alpha, noise, tau_ratio = as_array(answer, (3,))
-    if close(alpha, 0.3):
-        return "ρ = 1 is VFE, and VFE is the power 0: the two dials run against each other."
-    if not close(alpha, 0.7):
-        return "the power follows from comparing d = σ² + (1 − ρ)h with α h + σ²."
-    if close(noise, 0.25):
-        return "the share of the residual that counts as noise is 1 − ρ, not ρ."
-    if not close(noise, 0.45):
-        return "the datum enters with the noise σ² + (1 − ρ)h."
-    if close(tau_ratio, 1 / 6):
-        return "turn the ratio round: without η the site is the weaker one, and it stands below."
-    if not close(tau_ratio, 6.0):
-        return "the precisions are 1/σ² at ρ = 1 and 1/(σ² + h) at ρ = 0; their ratio is asked for."
+def pruned(alpha, C, K, i):
+    """alpha and C without basis vector i, by conditioning on its coefficient being zero."""
+    stay = np.arange(len(K)) != i
+    precision = np.linalg.inv(C + np.linalg.inv(K))
+    covariance = np.linalg.inv(precision[np.ix_(stay, stay)])
+    return covariance @ (precision @ alpha)[stay], covariance - np.linalg.inv(K[np.ix_(stay, stay)])
 
 
-@checker("cs-6-directions")
-def directions(answer):
-    rng = np.random.default_rng(11)
-    for i in (2, 0):
-        K, _, _ = random_process(12 + i)
-        P, r = rng.normal(size=(6, 4)), np.arange(4) != i
-        mine = as_array(called(answer, P, K, i))
-        e = np.linalg.solve(K[np.ix_(r, r)], K[r, i])
-        if mine.shape != (6, 3):
-            return f"one row per datum and one column per basis vector that stays is asked for, (6, 3); got {mine.shape}."
-        if close(mine, P[:, r] + np.outer(P[:, i], e), rtol=1e-8):
+@checker("cs-4-swap", never=["forget(include", "pruned(joined"])
+def swap(answer):
+    for i in (1, 3):
+        K, alpha, C = random_process(8 + i)
+        k, own, q, r = datum(9 + i, K)
+        mine = process(called(answer, alpha, C, K, k, own, q, r, i), 4)
+        whole, stay = joined(alpha, C, K, k, own, q, r), np.arange(5) != i
+        if same(mine, pruned(*whole, i)):
             continue
-        if close(mine, P[:, r]):
-            return "the column was dropped. Whoever leaned on this basis vector must lean on its replacement now."
-        if close(mine, P[:, r] - np.outer(P[:, i], e), rtol=1e-8):
-            return "the sign is turned round: the replacement is added in the place of the one that leaves."
-        Q = np.linalg.inv(K)
-        if close(mine, P[:, r] + np.outer(P[:, i], Q[r, i] / Q[i, i]), rtol=1e-8):
-            return "with Q = K⁻¹ the replacement is −Q_ri/Q_ii; the minus is missing."
-        return f"not the projected directions (i = {i}): φ_i is replaced by its projection on the others, K_rr⁻¹ K_ri."
+        if same(mine, pruned(*whole, 4)):
+            return "the newcomer went out again. It was to stay, and the old basis vector i to go."
+        if same(mine, (whole[0][stay], whole[1][np.ix_(stay, stay)])):
+            return "the newcomer is right, but basis vector i was struck out, and nobody was told of it."
+        before = pruned(alpha, C, K, i)
+        left = np.arange(4) != i
+        if same(mine, joined(*before, K[np.ix_(left, left)], k[left], own, q, r)[:2]):
+            return "the old vector went first, so the newcomer's slopes no longer belong to the process that it met."
+        forgot_own = np.block([[K, k[:, None]], [k, 0 * k[:1] + 1.0]])
+        if same(mine, pruned(whole[0], whole[1], forgot_own, i)):
+            return "the matrix of the larger basis has the newcomer's own prior variance in its corner."
+        if close(mine[0], pruned(*whole, i)[0], rtol=1e-8):
+            return f"alpha is right, C is not (i = {i})."
+        return (f"not the process that is closest (i = {i}). In which order do the two steps come, and which K "
+                "belongs to each?")
     return None
 
 
-@checker("cs-7-nystrom")
+numbers(
+    "cs-5-disguise",
+    {"α": 0.7, "noise": 0.1 + (1 - 0.3) * 0.5, "ratio": (0.1 + 0.5) / 0.1},
+    digits=3,
+    mistakes=[
+        ((0.3, ANY, ANY), "ρ = 1 is VFE, and VFE is the power 0: the two dials run against each other."),
+        ((RIGHT, 0.1 + 0.3 * 0.5, ANY),
+         "α is right. The share of the residual that counts as noise is the one that is not projected."),
+        ((RIGHT, 0.1, ANY), "α is right. Only at ρ = 1 does the residual add nothing to the noise."),
+        ((RIGHT, RIGHT, 0.1 / 0.6), "turn the ratio round: without η the site is the weaker one, and it stands below."),
+        ((RIGHT, RIGHT, 0.45 / 0.1), "the last number compares ρ = 1 with ρ = 0, not with 0.3."),
+    ],
+    otherwise=[
+        "compare the noise variance of the datum in the two families: which share of h does each add?",
+        "α is right. Which share of h is added to σ² when ρ of it is projected?",
+        "the first two are right. Write down the precision of the site at either end, then divide.",
+    ],
+    never=["1 − ρ", "σ² + (1 − ρ)h", "1/(σ² + h)"],
+)
+
+
+@checker("cs-6-yours", never=["order=np.argsort"])
+def your_stream(answer):
+    first, second, full = (as_array(part) for part in as_things(
+        answer, 3, "the means (S,) after one order, after another order, and of the full process"))
+    if first.ndim != 1 or len(first) < 20 or first.shape != second.shape or first.shape != full.shape:
+        raise Feedback("three arrays of one shape (S,), S at least 20, are asked for; "
+                       f"got {first.shape}, {second.shape}, {full.shape}.")
+    if not all(np.isfinite(part).all() for part in (first, second, full)):
+        return "some of the means are infinite: is the noise variance too small for your targets?"
+    if np.ptp(full) == 0:
+        return "the full process predicts the same everywhere: has it seen any data?"
+    if close(first, second):
+        return "both orders end alike. Are they different, and is the budget smaller than the number of data?"
+    if close(first, full) or close(second, full):
+        return "one of the streams is the full process itself: the budget is so large that nothing had to go."
+    if min(np.corrcoef(part, full)[0, 1] for part in (first, second)) < 0:
+        return "one of the streams runs against the full process. Do the rows of all three belong to the same inputs?"
+    return None
+
+
+@checker("cs-7-nystrom", never=["[0.0], [5.0], 5.0"])
 def nystrom(answer):
-    if not isinstance(answer, tuple | list) or len(answer) != 4:
-        raise Feedback("four things are asked for, as a tuple: places z, inputs x, one new place, and the noise.")
+    answer = as_things(answer, 4, "four things, places z, inputs x, one new place and the noise,")
     z, x, new, noise = (np.atleast_1d(as_array(part)).ravel() for part in answer)
     if new.size != 1 or noise.size != 1:
         return "the third is one place and the fourth one noise variance."
@@ -202,7 +230,7 @@ def nystrom(answer):
         return f"the variance is {variance:.3g}. Put the new place among data which the basis cannot represent."
 
 
-@checker("cs-8-order")
+@checker("cs-8-order", never=["farthest_first"])
 def order(answer):
     line = as_array(answer, (100,))
     if not np.array_equal(np.sort(line), np.arange(100)):
@@ -213,4 +241,40 @@ def order(answer):
     fit = online.infer(kernel, toy.X, toy.y, Gaussian(0.06), budget=6, novelty=0.01, order=line.astype(int))
     distance = np.sqrt(np.mean((fit.predict_f(toy.X)[0] - target) ** 2))
     if not distance < 0.1:
-        return f"its distance is {distance:.2f}, and 0.1 is asked for. Whoever comes first has time to become important."
+        return (f"its distance is {distance:.2f}, and 0.1 is asked for. Whoever comes first has time to become "
+                "important.")
+
+
+quiz_of(
+    "cs-quiz",
+    question(
+        "A datum arrives far from all basis vectors, but its likelihood hardly bends there (r is nearly zero). Is it "
+        "worth a place?",
+        [("yes, since it is new", "novelty alone is not enough."),
+         ("no, since it has nothing to say", None),
+         ("yes, if the budget is not used up", "a place that changes nothing is still a place lost.")],
+        why="A datum is worth a place if it is far from the span and has something to say.",
+    ),
+    question(
+        "Pruning by KL(pruned ‖ full) conditions the coefficients on the lost one being zero. What does it keep?",
+        [("the marginal of what stays", "that is the other direction of the divergence."),
+         ("every site, along a projected direction", None),
+         ("the mean, but not the covariance", "both change.")],
+        why="Each site keeps its two numbers; the direction along which it looks is projected on those that stay.",
+    ),
+    question(
+        "Regression. With η every site has the precision 1/σ², whatever the novelty h. Which method's posterior is "
+        "this?",
+        [("FITC's", "there h counts as noise, and a novel datum has a weaker site."),
+         ("that of DTC and VFE", None),
+         ("that of the full process", "only if h = 0 for all data.")],
+        why="One factor decides between the two families.",
+    ),
+    question(
+        "EP forgets the order of the data. Why does the order matter here all the same?",
+        [("sites depend on the order at the fixed point", "they do not, for a fixed basis."),
+         ("which basis vectors were taken in depends on it", None),
+         ("rounding errors add up", "they are far too small.")],
+        why="The sites forget; the choice of the basis remembers.",
+    ),
+)

@@ -1,7 +1,23 @@
 """Checkers of the exercises in the chapter "EP, step by step"."""
 
+from functools import cache
+
 import numpy as np
-from exercises import as_array, as_function, as_number, checker, close
+from exercises import (
+    ANY,
+    RIGHT,
+    Feedback,
+    as_array,
+    as_number,
+    as_things,
+    called,
+    checker,
+    close,
+    number,
+    numbers,
+    question,
+    quiz_of,
+)
 from scipy.special import log_ndtr, ndtr
 
 from pepcore import exact
@@ -9,38 +25,36 @@ from pepcore.kernels import SquaredExponential
 from pepcore.likelihoods import Probit
 from pepcore.sites import target
 
+WEIGHTS, MEANS, VARIANCES = np.array([0.7, 0.3]), np.array([-1.0, 2.0]), np.array([0.25, 1.0])    # exercise 1
+CENTRE, WITHIN = WEIGHTS @ MEANS, WEIGHTS @ VARIANCES
+BETWEEN = WEIGHTS @ (MEANS - CENTRE) ** 2
 
-@checker("ep-1-mixture")
-def mixture(answer):
-    mean, variance = as_array(answer, shape=(2,))
-    means, variances, weights = np.array([-1.0, 2.0]), np.array([0.25, 1.0]), np.array([0.7, 0.3])
-    right_mean = weights @ means
-    within = weights @ variances
-    between = weights @ (means - right_mean) ** 2
-    if close(mean, -1.0, rtol=1e-2):
-        return "The mean sits on the taller hump: that is where KL(q||p) would lead, not KL(p||q)."
-    if not close(mean, right_mean):
-        return "The mean is not the mean of p: weight the two means by 0.7 and 0.3."
-    if close(variance, within):
-        return "The mean is right. The variance lacks a part: the two humps also lie apart from one another."
-    if close(variance, between):
-        return "The mean is right. The variance lacks a part: each hump has a width of its own."
-    if close(variance, np.sqrt(within + between)):
-        return "The mean is right, and that is the standard deviation: square it."
-    if not close(variance, within + between):
-        return "The mean is right, the variance is not. Try E[f^2] - E[f]^2."
+numbers(
+    "ep-1-mixture",
+    {"mean": CENTRE, "variance": WITHIN + BETWEEN},
+    decimals=2,
+    mistakes=[
+        ((MEANS[0], ANY), "the mean sits on the taller hump: that is where KL(q||p) would lead, not KL(p||q)."),
+        ((MEANS.mean(), ANY), "the two humps do not have the same weight."),
+        ((RIGHT, WITHIN),
+         "the mean is right. The variance lacks a part: the two humps also lie apart from one another."),
+        ((RIGHT, BETWEEN), "the mean is right. The variance lacks a part: each hump has a width of its own."),
+        ((RIGHT, np.sqrt(WITHIN + BETWEEN)), "the mean is right, and that is the standard deviation: square it."),
+        ((RIGHT, WEIGHTS @ np.sqrt(VARIANCES) + BETWEEN),
+         "the mean is right. For the variance average variances, not deviations."),
+    ],
+    otherwise=[
+        "the mean is not the mean of p. Which property of p does the nearest Gaussian copy?",
+        "the mean is right, the variance is not. Try E[f^2] - E[f]^2.",
+    ],
+)
 
 
-@checker("ep-2-step")
+@checker("ep-2-step", never=["log Phi(y", "y rho / sd", "-rho (rho + z) / variance"])
 def step_likelihood(answer):
-    function = as_function(answer)
     y, variance = np.array([1.0, -1.0, 1.0, -1.0]), np.array([0.5, 2.0, 1.0, 3.0])
     mean = np.array([0.4, 0.9, -1.3, -0.2])
-    result = function(y, mean, variance)
-    if isinstance(result, np.ndarray):
-        result = list(np.atleast_1d(result))
-    if not isinstance(result, tuple | list) or len(result) != 3:
-        return "The function should return three things: log Z, d1 and d2."
+    result = as_things(called(answer, y, mean, variance), 3, "three things, log Z, d1 and d2,")
     log_Z, d1, d2 = (as_array(part, shape=(4,)) for part in result)
     right_log_Z, right_d1, right_d2 = _step_moments(y, mean, variance)
     if close(log_Z, Probit().log_moment(y, mean, variance, 1.0)[0]):
@@ -56,7 +70,7 @@ def step_likelihood(answer):
     if close(d1, y * right_d1):
         return "log Z is right. d1 lacks the factor y that comes from the chain rule."
     if not close(d1, right_d1):
-        return "log Z is right, d1 is not: differentiate log Phi(y mean / sd) in the mean, chain rule included."
+        return "log Z is right, d1 is not: differentiate it in the mean, chain rule included."
     if close(d2, -right_d2):
         return "log Z and d1 are right. d2 has the wrong sign: log Z is concave in the mean."
     if not close(d2, right_d2):
@@ -70,24 +84,25 @@ def _step_moments(y, mean, variance):
     return log_ndtr(z), y * rho / sd, -rho * (rho + z) / variance
 
 
-@checker("ep-3-worth")
-def worth(answer):
-    value = as_number(answer)
-    if close(value, 1.0):
-        return "1 is the bound for unit noise, sigma = 1. A precision changes with the units of f."
-    if close(value, 2.0):
-        return "That is 1/sigma. In which units is a precision measured?"
-    if close(value, 0.25):
-        return "That is sigma squared, a variance. Less noise should make a label worth more."
-    if close(value, 0.5):
-        return "That is sigma. Less noise should make a label worth more."
-    if not close(value, 4.0):
-        return "Write f in units of sigma, where the bound is 1, and convert back."
+SIGMA = 0.5      # exercise 3
+
+number(
+    "ep-3-worth",
+    1 / SIGMA**2,
+    digits=3,
+    mistakes=[
+        (1.0, "that is the bound for unit noise. A precision changes with the units of f."),
+        (1 / SIGMA, "that is 1/sigma. In which units is a precision measured?"),
+        (SIGMA**2, "that is a variance. Less noise should make a label worth more."),
+        (SIGMA, "that is sigma. Less noise should make a label worth more."),
+    ],
+    otherwise="write f in units of sigma, where the bound is that of the chapter, and convert back.",
+    never=["1/sigma^2", "1/σ²"],
+)
 
 
-@checker("ep-4-loo")
+@checker("ep-4-loo", never=["y * (mean - nu * variance) / c", "(μ − νs)/c"])
 def leave_one_out(answer):
-    function = as_function(answer)
     rng = np.random.default_rng(12)
     X = rng.uniform(-3, 3, (25, 1))
     y = np.where(np.sin(2 * X[:, 0]) + 0.5 * rng.normal(size=25) > 0, 1.0, -1.0)
@@ -95,7 +110,7 @@ def leave_one_out(answer):
     fit = exact.infer(kernel, X, y, likelihood=Probit())
     tau, nu = fit.sites.tau, fit.sites.nu
     mean, variance = fit.predict_f(X)
-    result = as_array(function(mean, variance, tau, nu, y))
+    result = as_array(called(answer, mean, variance, tau, nu, y))
     kept = 1 - tau * variance
     cavity_mean, cavity_variance = (mean - nu * variance) / kept, variance / kept
     right = log_ndtr(y * cavity_mean / np.sqrt(1 + cavity_variance))
@@ -117,19 +132,19 @@ def leave_one_out(answer):
         return "Not the leave-one-out log probabilities: first the cavity's mean and variance, then log Z."
 
 
-@checker("ep-5-step")
+@checker("ep-5-step", never=["2 * w.real / abs(w)", "2 Re w/|w|²"])
 def largest_step(answer):
-    function = as_function(answer)
     cases = [[-1.5, 0.3, 0.7], [-0.5 + 2j, -0.5 - 2j, 0.2], [0.5, 0.2], [0.9 + 1j, 0.9 - 1j, -2.0]]
     cases = [np.array(case) for case in cases]
     right = [np.min(2 * (1 - case).real / abs(1 - case) ** 2) for case in cases]
-    values = [as_number(function(case)) for case in cases]
+    values = [as_number(called(answer, case)) for case in cases]
     if close(values[0], 1 / (1 + 1.5)):
         return "That makes 1 - eps (1 - lambda) equal to 0, the fastest decay, not the edge of stability, which is -1."
     if close(values[0], 2 / 1.7) or close(values[0], 2 / 0.3):
         return "The binding eigenvalue is the most negative one: every eigenvalue must shrink, so take the minimum."
     if not close(values[0], right[0]):
-        return f"For the real eigenvalues -1.5, 0.3, 0.7 the supremum is where 1 - eps * 2.5 = -1; got {values[0]:.3g}."
+        return (f"for the real eigenvalues -1.5, 0.3, 0.7 you say {values[0]:.3g}. Which of the three leaves (-1, 1) "
+                "first as eps grows?")
     if close(values[1], np.min(2 / (1 - cases[1].real))):
         return "Right for real eigenvalues; for complex ones the imaginary part has been dropped. Expand |1 - eps w|^2."
     if close(values[1], np.min(2 / abs(1 - cases[1]))):
@@ -142,9 +157,8 @@ def largest_step(answer):
         return "Right in most cases. Take the minimum over the eigenvalues of their own bounds."
 
 
-@checker("ep-6-alike")
+@checker("ep-6-alike", never=["-d2 / (1 + d2", "1/v + (N-1) tau"])
 def alike_map(answer):
-    function = as_function(answer)
 
     def right(tau, nu, N, v, others):
         variance = 1 / (1 / v + others * tau)
@@ -154,7 +168,7 @@ def alike_map(answer):
         return np.array([new.tau, new.nu], dtype=float)
 
     settings = (0.3, 0.4, 7, 5.0)
-    result = as_array(function(*settings), shape=(2,))
+    result = as_array(called(answer, *settings), shape=(2,))
     if close(result, right(*settings, others=7)):
         return "The cavity contains all N sites; the site's own one has to come out."
     if close(result, right(*settings, others=0)):
@@ -162,26 +176,29 @@ def alike_map(answer):
     if close(result[::-1], right(*settings, others=6)):
         return "Those are the right numbers the wrong way round: tau first, then nu."
     if not close(result, right(*settings, others=6)):
-        return "Not the new site. The cavity has precision 1/v + (N-1) tau and mean (N-1) nu over that; then d1, d2."
+        return ("not the new site. Write the cavity down for N = 1 and N = 2 first; then come the moments, then the "
+                "target.")
 
 
-@checker("ep-7-modes")
-def two_humps(answer):
-    value = as_number(answer)
-    one, both, wide, truth = _liar_evidences()
-    if close(value, both, rtol=1e-3):
-        return None
-    if close(value, 2 * one, rtol=1e-3):
-        return "Adding logarithms multiplies the evidences. The humps are pieces of one integral: add the evidences."
-    if close(value, one, rtol=1e-3):
-        return "That is one hump's evidence (or the average of two equal ones). The integral contains both."
-    if close(value, wide, rtol=1e-3):
-        return "That is the wide fixed point; combine the two lopsided ones."
-    if close(value, truth, rtol=1e-3):
-        return "That is the exact value; the combined estimate from the two fixed points is asked for."
-    return "Not the combined log evidence of the two lopsided fixed points: log(exp(a) + exp(b))."
+number(
+    "ep-7-modes",
+    lambda: _liar_evidences()[1],
+    decimals=2,
+    mistakes=[
+        (lambda: 2 * _liar_evidences()[0],
+         "adding logarithms multiplies the evidences. The humps are pieces of one integral."),
+        (lambda: _liar_evidences()[0],
+         "that is one hump's evidence (or the average of two equal ones). The integral contains both."),
+        (lambda: _liar_evidences()[2], "that is the wide fixed point; combine the two lopsided ones."),
+        (lambda: _liar_evidences()[3],
+         "that is the exact value; the combined estimate from the two fixed points is asked for."),
+    ],
+    otherwise="not the combined log evidence of the two lopsided fixed points. What is each of the two an estimate of?",
+    never=["log(exp(a) + exp(b))", "logsumexp", "log 2"],
+)
 
 
+@cache
 def _liar_evidences():
     """Log evidence at a lopsided fixed point, of both together, at the wide one, and the exact one, for d = 3."""
     grid = np.linspace(-200, 200, 4001)
@@ -211,3 +228,66 @@ def _fixed_point(factors, grid, shifts, sweeps=2000, step=0.2):
         log_Z = whole - log_integral(0.0, prior) + np.sum(np.log(Z) + height - whole)
         tau, nu = tau + step * (1 / variance - precision - tau), nu + step * (mean / variance - shift - nu)
     return float(log_Z)
+
+
+@checker("ep-8-yours", never=["log_ndtr"])
+def your_labels(answer):
+    kernel, X, y, loo = as_things(answer, 4,
+        "kernel, inputs X (N, D), labels y (N,) and N leave-one-out log probabilities")
+    X, y, loo = as_array(X), as_array(y), as_array(loo)
+    if not callable(kernel):
+        raise Feedback("first in the tuple comes the kernel.")
+    if X.ndim != 2 or not 20 <= len(X) <= 400 or y.shape != (len(X),):
+        raise Feedback(f"20 to 400 rows are asked for, X (N, D) and y (N,); got the shapes {X.shape} and {y.shape}.")
+    if not np.isin(y, (-1, 1)).all() or len(np.unique(y)) < 2:
+        return "labels are -1 and +1, and both must occur: y = np.where(label == one_of_them, 1.0, -1.0)."
+    if loo.shape != y.shape:
+        return f"one log probability for each of the {len(y)} labels is asked for; got shape {loo.shape}."
+    if loo.max() > 0:
+        return "the logarithm of a probability is never positive."
+    fit = exact.infer(kernel, X, y, likelihood=Probit())
+    tau, nu = fit.sites.tau, fit.sites.nu
+    mean, variance = fit.predict_f(X)
+    kept = 1 - tau * variance
+    mean_out, out = (mean - nu * variance) / kept, variance / kept
+    if close(loo, log_ndtr(y * mean / np.sqrt(1 + variance)), rtol=1e-4):
+        return "that uses the posterior, which has already seen the label. Take the cavity."
+    if not close(loo, log_ndtr(y * mean_out / np.sqrt(1 + out)), rtol=1e-3):
+        return ("these are not the leave-one-out log probabilities of a fit with this kernel: was it learnt, or "
+                "changed, in between?")
+    return None
+
+
+quiz_of(
+    "ep-quiz",
+    question(
+        "EP replaces a likelihood factor by a Gaussian site. What does the new site copy?",
+        [("the factor near its maximum", "that would be Laplace's method: it never asks how wide the cavity is."),
+         ("the mean and variance that the factor gives to the cavity", None),
+         ("the factor's own mean and variance",
+          "a factor such as a probit has none: it does not even integrate to something finite.")],
+        why="The site makes the cavity times the site have the moments of the cavity times the factor.",
+    ),
+    question(
+        "The undamped parallel sweep oscillates between two values. What mends it?",
+        [("more sweeps", "if the eigenvalue is below -1, the swings grow or stay."),
+         ("a larger step", "a longer step overshoots more."),
+         ("a smaller step, or one datum at a time", None)],
+        why="A step multiplies the error by 1 - step (1 - eigenvalue). A small enough step brings that inside (-1, 1).",
+    ),
+    question(
+        "Two fixed points of EP for one problem report log evidences -10.1 and -12.3. What do you know?",
+        [("the larger one is the closer to the truth",
+          "no bound says so. A fixed point may cover one hump and miss another."),
+         ("each is an estimate made around its own approximation", None),
+         ("the algorithm has not converged", "both are fixed points; the equations can have several.")],
+        why="EP's fixed points need not be unique, and its evidence is no bound.",
+    ),
+    question(
+        "A probit label with unit noise can be worth at most how much as a site?",
+        [("the precision of one measurement with unit noise", None),
+         ("any precision, if the cavity is wide", "a wide cavity makes the label worth less, not more."),
+         ("half of the prior's precision", "the bound does not know the prior.")],
+        why="One bit, seen through unit noise, never says more than one look at f through that noise.",
+    ),
+)

@@ -1,52 +1,70 @@
 """Checkers of the chapter "Gaussian processes and the feature map"."""
 
 import numpy as np
-from exercises import Feedback, as_array, as_function, as_number, checker, close
+from exercises import (
+    ANY,
+    RIGHT,
+    Feedback,
+    Within,
+    as_array,
+    as_things,
+    called,
+    checker,
+    close,
+    number,
+    numbers,
+    question,
+    quiz_of,
+)
 
 from pepcore import datasets
 from pepcore.features import feature_map
 from pepcore.kernels import SquaredExponential
 
+K, Y, NOISE = np.exp(-0.5 * 1.5**2), 2.0, 0.25      # exercise 1: covariance with the datum, the datum, its noise
+MEAN, SD = K * Y / (1 + NOISE), np.sqrt(1 - K**2 / (1 + NOISE))
 
-@checker("gp-1-one-datum")
-def one_datum(answer):
-    mean, deviation = as_array(answer, (2,))
-    k, y, noise = np.exp(-0.5 * 1.5**2), 2.0, 0.25
-    variance = 1 - k**2 / (1 + noise)
-    if close(mean, np.exp(-(1.5**2)) * y / (1 + noise), rtol=5e-3):
-        return "the exponent of the squared exponential has a factor one half."
-    if close(mean, k * y, rtol=5e-3):
-        return "the mean treats the observation as exact; where does the noise enter?"
-    if not close(mean, k * y / (1 + noise), rtol=5e-3):
-        return "the mean is not right: it is k(x, 0) y divided by one number."
-    if close(deviation, variance, rtol=5e-3):
-        return "the mean is right; the second number is the variance, take its root."
-    if close(deviation, np.sqrt(variance + noise), rtol=5e-3):
-        return "the mean is right; the second number is the deviation of a new observation y, not of f."
-    if close(deviation, np.sqrt(1 - k**2), rtol=5e-3):
-        return "the mean is right; in the variance the observation is treated as exact."
-    if not close(deviation, np.sqrt(variance), rtol=5e-3):
-        return "the mean is right, the standard deviation is not: start from k(x, x) and subtract what the datum explains."
+numbers(
+    "gp-1-one-datum",
+    {"mean": MEAN, "standard deviation": SD},
+    decimals=2,
+    mistakes=[
+        ((SD, MEAN), "these are the two numbers in the other order: the mean comes first."),
+        ((K**2 * Y / (1 + NOISE), ANY), "the exponent of the squared exponential has a factor one half."),
+        ((K * Y, ANY), "the mean treats the observation as exact; where does the noise enter?"),
+        ((RIGHT, SD**2), "the mean is right; the second number is the variance, take its root."),
+        ((RIGHT, np.sqrt(SD**2 + NOISE)),
+         "the mean is right; the second number is the deviation of a new observation y, not of f."),
+        ((RIGHT, np.sqrt(1 - K**2)), "the mean is right; in the variance the observation is treated as exact."),
+    ],
+    otherwise=[
+        "the mean is not right: it is the covariance with the datum times y, divided by one number. Which?",
+        "the mean is right, the standard deviation is not: what is the prior variance, and how much of it does the "
+        "datum explain?",
+    ],
+    never=["k(x, 0) y / (1 + σ²)"],
+)
+
+number(
+    "gp-2-half",
+    np.sqrt(np.log(2)),
+    digits=3,
+    mistakes=[
+        (np.sqrt(2 * np.log(2)), "there the correlation is one half; how much of the variance does that explain?"),
+        (np.log(2), "this is the square of the distance."),
+        (Within(high=0.0), "a distance is positive."),
+    ],
+    otherwise="write down the residual variance with one pseudo-input as a function of the distance, and set it to "
+              "half of s.",
+    never=["√log 2", "sqrt(log"],
+)
 
 
-@checker("gp-2-half")
-def half(answer):
-    r = as_number(answer)
-    if close(r, np.sqrt(2 * np.log(2)), rtol=5e-3):
-        return "there the correlation is one half; how much of the variance does that explain?"
-    if close(r, np.log(2), rtol=5e-3):
-        return "this is r squared."
-    if close(abs(r), np.sqrt(np.log(2)), rtol=5e-3):
-        return None if r > 0 else "a distance is positive."
-    return "write h with one pseudo-input, a(x) = k(z, x)/sqrt(s), and set it to s/2."
-
-
-@checker("gp-3-chain")
+@checker("gp-3-chain", never=["-0.5 * solve(L, y) ** 2", "log diag L"])
 def chain(answer):
-    chain = as_function(answer)
     K, y = _covariance(7), np.random.default_rng(1).standard_normal(7)
     expected = _chain(K, y)
-    terms = as_array(_call(chain, K.copy(), y.copy()), (7,))
+    terms = as_array(called(answer, K, y), (7,))
     if close(terms, expected):
         return None
     if close(terms, _leave_one_out(K, y)):
@@ -62,9 +80,8 @@ def chain(answer):
     return "the terms are not the log densities of y_n given y_1 ... y_(n-1); try N = 1 and N = 2 by hand."
 
 
-@checker("gp-4-pathwise")
+@checker("gp-4-pathwise", never=["y - f_x - epsilon", "y − f(X) − ε"])
 def pathwise(answer):
-    pathwise = as_function(answer)
     rng = np.random.default_rng(2)
     K = _covariance(9)
     noise, y = 0.3, rng.standard_normal(6)
@@ -75,7 +92,7 @@ def pathwise(answer):
     def path(data):
         return f_s + K_sx @ np.linalg.solve(K_hat, data)
 
-    drawn = as_array(_call(pathwise, K_sx, K_hat, f_s, f_x, epsilon, y), (3,))
+    drawn = as_array(called(answer, K_sx, K_hat, f_s, f_x, epsilon, y), (3,))
     if close(drawn, path(y - f_x - epsilon)):
         return None
     if close(drawn, path(y - f_x)):
@@ -83,35 +100,36 @@ def pathwise(answer):
     if close(drawn, path(y)):
         return "this adds the posterior mean to a prior draw; take away what the pretended data had said."
     if close(drawn, path(y - f_x + epsilon)) or close(drawn, path(f_x + epsilon - y)):
-        return "look at the signs: the pretended data f(X) + epsilon leave, y comes."
+        return "look at the signs: what was pretended has to leave, what was observed has to come."
     if close(drawn, K_sx @ np.linalg.solve(K_hat, y)):
         return "this is the posterior mean, the same for every draw; where is the residual?"
     return "write the residual r of f(X_*) given the pretended data, then put the real data in their place."
 
 
-@checker("gp-5-pull-back")
+@checker("gp-5-pull-back", never=["tril(T) + tril(T, -1)", "L⁻ᵀ"])
 def pull_back(answer):
-    K_uu_bar = as_function(answer)
     L = np.linalg.cholesky(_covariance(5))
     T = np.random.default_rng(3).standard_normal((5, 5))
     expected = _K_uu_bar(L, np.tril(T) + np.tril(T, -1).T)
-    bar = as_array(_call(K_uu_bar, L.copy(), T.copy()), (5, 5))
+    bar = as_array(called(answer, L, T), (5, 5))
     if close(bar, expected):
         return None
     if close(bar, _K_uu_bar(L, 0.5 * (T + T.T))):
-        return "the average of T and its transpose is right only for objectives that do not see rotations of the features."
+        return ("the average of T and its transpose is right only for objectives that do not see rotations of the "
+                "features.")
     if close(bar, _K_uu_bar(L, T)):
-        return "T itself is not symmetric, so this is no derivative with respect to a symmetric matrix; which half counts?"
+        return ("T itself is not symmetric, so this is no derivative with respect to a symmetric matrix; which half "
+                "counts?")
     if close(bar, _K_uu_bar(L, np.triu(T) + np.triu(T, 1).T)):
         return "this mirrors the upper triangle; L is lower triangular."
     if close(bar, -expected) or close(bar, 2 * expected) or close(bar, -2 * expected):
         return "right up to the factor in front."
-    return "take the three steps in their order: T, its mirrored lower triangle, then one solve with L transposed from each side."
+    return ("not the derivative. Which entries of L are free, and what does that make of T? Then K_uu = L Lᵀ, seen "
+            "from both sides.")
 
 
-@checker("gp-6-clothes")
+@checker("gp-6-clothes", never=["K_uu @ gamma", "K_uu - K_uu", "K_uu γ"])
 def clothes(answer):
-    undress = as_function(answer)
     K_uu = _covariance(4)
     rng = np.random.default_rng(4)
     L = np.linalg.cholesky(K_uu)
@@ -120,7 +138,7 @@ def clothes(answer):
     m = rng.standard_normal(4)
     gamma = np.linalg.solve(L.T, m)
     beta = np.linalg.solve(L.T, np.linalg.solve(L.T, np.eye(4) - V).T)
-    mean, S = _call(undress, gamma.copy(), beta.copy(), K_uu.copy())
+    mean, S = as_things(called(answer, gamma, beta, K_uu), 2, "the mean (M,) and the covariance (M, M)")
     mean, S = as_array(mean, (4,)), as_array(S, (4, 4))
     if close(mean, np.linalg.solve(K_uu, gamma)):
         return "for the mean multiply by K_uu in place of dividing."
@@ -155,11 +173,70 @@ def nystrom(answer):
 NYSTROM_TARGET = 58
 
 
-def _call(function, *arguments):
-    result = function(*arguments)
-    if result is None:
-        raise Feedback("the function returns nothing yet.")
-    return result
+@checker("gp-8-yours")
+def spectrum(answer):
+    kernel, X, missed = as_things(answer, 3, "a kernel, inputs X (N, D) and the shares that are missed")
+    X, missed = as_array(X), as_array(missed)
+    if not callable(kernel):
+        raise Feedback("first in the tuple comes the kernel.")
+    if X.ndim != 2 or len(X) < 50:
+        raise Feedback(f"inputs of shape (N, D) are asked for, with at least 50 rows; these have shape {X.shape}.")
+    if missed.shape != (4,):
+        raise Feedback(f"four shares are asked for, one for each of M = {', '.join(map(str, SIZES))}; got shape "
+                       f"{missed.shape}.")
+    if close(missed, np.zeros(4)):
+        return "nothing is missed at all? A share of zero needs as many pseudo-inputs as there are different rows."
+    if missed.max() > 1 + 1e-9:
+        return ("a share of the prior variance lies between 0 and 1: divide the sum of h by the sum of the prior "
+                "variances.")
+    if np.all(np.diff(missed) > 0):
+        return "more pseudo-inputs miss more: are the shares in the order of the sizes?"
+    floor = np.array([np.linalg.eigvalsh(kernel(X))[:-M].sum() for M in SIZES]) / np.trace(kernel(X))
+    if np.any(missed < floor - 1e-6):
+        return "one of these shares lies below the floor of (gp-nystrom), which no set of pseudo-inputs can reach."
+    return None
+
+
+SIZES = (5, 10, 20, 40)      # of exercise 8
+
+quiz_of(
+    "gp-quiz",
+    question(
+        "A sparse Gaussian process with features A and residual variances h rewrites the prior of f. Which sentence "
+        "is exact?",
+        [("f is linear regression on the features, and h is rounding error",
+          "h is a variance of the prior, and it can be large."),
+         (
+          "f is linear regression on the features plus a residual process of variance h, independent of the "
+          "weights", None),
+         ("f is linear regression on the features plus white noise of variance h",
+          "the residual is correlated between inputs: only its variance at a single input is h.")],
+        why="Nothing has been approximated yet. The approximation begins when the residuals of different data are "
+            "cut apart.",
+    ),
+    question(
+        "You add one pseudo-input and change nothing else. What can happen to the residual variance h at a datum?",
+        [("it falls or stays", None),
+         ("it rises or stays", "a further feature explains more of f, never less."),
+         ("either, depending on y", "h knows the inputs and the kernel; the targets do not enter.")],
+        why="h is what is left of the prior variance once the values at the pseudo-inputs are known.",
+    ),
+    question(
+        "Where does the evidence stop a very flexible kernel from winning?",
+        [("it counts the hyper-parameters", "it does not know how many there are."),
+         ("it tests on data held back", "no datum is held back; each is predicted from those before it."),
+         ("a flexible model spreads its bets, and bets little on the data that came", None)],
+        why="The evidence is the product of the predictions of each datum from those before it.",
+    ),
+    question(
+        "At which data do DTC, FITC, VFE and Power EP give the same posterior, with the same parameters?",
+        [("where h = 0", None),
+         ("where the noise is zero",
+          "then DTC and VFE trust the features completely, and FITC still books h as noise."),
+         ("nowhere: they are different methods", "they differ in what they do with h, and only in that.")],
+        why="They are opinions about h. Where h is zero there is nothing left to disagree about.",
+    ),
+)
 
 
 def _covariance(size):

@@ -3,7 +3,20 @@
 import warnings
 
 import numpy as np
-from exercises import Feedback, as_array, as_function, checker, close
+from exercises import (
+    ANY,
+    RIGHT,
+    Feedback,
+    Within,
+    as_array,
+    as_things,
+    called,
+    checker,
+    close,
+    numbers,
+    question,
+    quiz_of,
+)
 from scipy.stats import norm
 
 from pepcore import multiclass
@@ -12,70 +25,98 @@ from pepcore.kernels import SquaredExponential
 NOISE, ALLOWED, NEAR = 0.05, 6, 0.07
 
 
-def called(function, *arguments):
-    """What the reader's function returns for copies of these arguments, or feedback when it is nothing."""
-    result = as_function(function)(*(np.copy(a) if isinstance(a, np.ndarray) else a for a in arguments))
-    if result is None:
-        raise Feedback("the function returns nothing yet.")
-    return result
+CLASSES = np.array([5, 20])       # exercise 1
+LOSSES = np.log(2.0) * (CLASSES - 1) - np.log(CLASSES)
+
+numbers(
+    "mc-1-pieces",
+    {"five functions": LOSSES[0], "twenty functions": LOSSES[1]},
+    decimals=1,
+    mistakes=[
+        (np.log(2.0) * (CLASSES - 1), "that is what the pieces cost; the exact factor costs something anyway."),
+        (np.log(CLASSES), "that is what the exact factor costs; how much more do the pieces cost?"),
+        (np.log(2.0) * CLASSES - np.log(CLASSES), "a function is not its own rival: how many comparisons are there?"),
+        (-LOSSES, "the numbers are right but for the sign: losses are asked for as positive numbers."),
+        (LOSSES / np.log(2.0), "these are bits; nats are asked for."),
+        (LOSSES[::-1], "the two are in the other order: five functions first."),
+    ],
+    otherwise=[
+        "what is the chance of the label under the exact factor, and what do the comparisons together make of it?",
+        "the first is right. Do the same with twenty.",
+    ],
+    never=["log 2 · (C − 1) − log C", "logarithm of C − 1 factors"],
+)
 
 
-@checker("mc-1-pieces")
-def pieces(answer):
-    answer = as_array(answer, (2,))
-    C = np.array([5, 20])
-    same = lambda expected: all(close(a, e, rtol=0.04) for a, e in zip(answer, expected, strict=True))
-    if same(np.log(2.0) * (C - 1)):
-        return "that is what the pieces cost; the exact factor costs log C of it anyway."
-    if same(np.log(2.0) * C - np.log(C)):
-        return "there are C − 1 rivals, not C."
-    if same(np.log(C) - np.log(2.0) * (C - 1)):
-        return "the numbers are right but for the sign: losses are asked for as positive numbers."
-    if not same(np.log(2.0) * (C - 1) - np.log(C)):
-        return "compare log(1/C) with the logarithm of C − 1 factors of one half."
-
-
-def two_sites(own, rival, noise, rival_sign=-1.0, with_residual=False, residual=True):
+def two_sites(own, rival, noise, *, signs=(1.0, -1.0), with_residual=False, residual=True, with_noise=True, shift=1.0):
     """The sites of one comparison at α = 1, and what the usual mistakes make of them."""
-    t = own[1] + rival[1] + noise + residual * (own[2] + rival[2])
+    t = own[1] + rival[1] + with_noise * noise + residual * (own[2] + rival[2])
     z = (own[0] - rival[0]) / np.sqrt(t)
     hazard = np.exp(norm.logpdf(z) - norm.logcdf(z))
     d1, d2 = hazard / np.sqrt(t), -hazard * (hazard + z) / t
     found = []
-    for (mean, s, h), sign in ((own, 1.0), (rival, rival_sign)):
+    for (mean, s, h), sign in zip((own, rival), signs):
         shrink = 1 + d2 * (s + with_residual * h)
-        found += [-d2 / shrink, (sign * d1 - d2 * mean) / shrink]
+        found += [-d2 / shrink, (sign * d1 - shift * d2 * mean) / shrink]
     return np.array(found)
 
 
-@checker("mc-2-site")
+@checker("mc-2-site", never=["-d2 / (1 + d2 * s)", "−d2/(1 + d2 s)", "(sign * d1 - d2 * mean)"])
 def comparison(answer):
     case = (0.3, 0.5, 0.2), (0.8, 0.9, 0.1), 0.4
-    found = as_array(called(answer, *case), (4,))
-    if close(found, two_sites(*case, rival_sign=1.0)):
-        return "the rival's site pulls upwards: that is the misprint of the paper. Its first derivative has the other sign."
+    found, right = as_array(called(answer, *case), (4,)), two_sites(*case)
+    if close(found, right):
+        return None
+    if close(found, right[[2, 3, 0, 1]]):
+        return "the two roles are exchanged: the sites of the datum's own class come first, then those of the rival."
+    if close(found, right[[1, 0, 3, 2]]) or close(found, right[[0, 2, 1, 3]]):
+        return "these are the right numbers in another order: τ and ν of the own class, then τ and ν of the rival."
+    if close(found, two_sites(*case, with_noise=False)):
+        return "the noise is missing: the difference of the two functions is seen through the noise of both."
+    if close(found, two_sites(*case, signs=(1.0, 1.0))):
+        return ("the rival's site pulls upwards: that is the misprint of the paper. Its first derivative has the "
+                "other sign.")
+    if close(found, two_sites(*case, signs=(-1.0, 1.0))):
+        return "both first derivatives are turned round: the own function wants to rise, the rival's to fall."
+    if close(found[[0, 2]], right[[0, 2]]) and close(found[[1, 3]], -right[[1, 3]]):
+        return "both ν have the wrong sign."
+    if close(found, two_sites(*case, shift=0.0)):
+        return "both τ are right. A site is centred at zero and not at its cavity's mean: ν has a second term."
     if close(found, two_sites(*case, with_residual=True)):
         return "the denominators hold the residual h; the sites are of a'v, whose cavity variance is s alone."
     if close(found, two_sites(*case, residual=False)):
         return "the variance of the difference lacks the two residuals h."
-    if not close(found, two_sites(*case)):
-        return "take t = all variances together, z = (difference of means)/√t, and then (mc-site) for each role."
+    if close(found[[0, 2]], right[[0, 2]]):
+        return "both τ are right, at least one ν is not."
+    if close(found[:2], right[:2]):
+        return "the own class is right, the rival is not."
+    return "neither τ is right. Begin with the variance of the difference: which five variances does it add up?"
 
 
-@checker("mc-3-memory")
-def memory(answer):
-    answer = as_array(answer, (3,))
-    C, M, N = 10, 200, 60_000
-    if close(answer[0], 2 * (C - 1) * N):
-        return "each factor has two sites, and each site two numbers."
-    if not close(answer[0], 4 * (C - 1) * N):
-        return "EP: C − 1 factors for each datum, two sites for each factor, two numbers for each site."
-    if close(answer[1], C * M**2):
-        return "SEP also stores the vectors b."
-    if not close(answer[1], C * (M**2 + M)):
-        return "SEP: a matrix (M, M) and a vector (M,) for each class."
-    if not close(answer[2], C * (M**2 + M) / (4 * (C - 1)), rtol=1e-3):
-        return "the last number is the N at which 4 (C − 1) N is what SEP stores."
+C, M, N = 10, 200, 60_000       # exercise 3
+FACTORS = C - 1
+
+numbers(
+    "mc-3-memory",
+    {"EP": 4 * FACTORS * N, "SEP": C * (M**2 + M), "data": C * (M**2 + M) / (4 * FACTORS)},
+    digits=4,
+    mistakes=[
+        ((FACTORS * N, ANY, ANY), "that is the number of factors. How many numbers does each of them need?"),
+        ((2 * FACTORS * N, ANY, ANY), "each factor has two sites, and each site two numbers."),
+        ((4 * C * N, ANY, ANY), "a class is not its own rival."),
+        ((RIGHT, C * M**2, ANY), "the first is right. SEP also stores the vectors b."),
+        ((RIGHT, C * (M * (M + 1) / 2 + M), ANY), "the first is right. Both triangles of a symmetric matrix are kept."),
+        ((RIGHT, M**2 + M, ANY), "the first is right. SEP stores this for each class."),
+        ((RIGHT, RIGHT, Within(0.0, 1.0)), "the first two are right. The last is a number of data, not a ratio."),
+    ],
+    otherwise=[
+        "how many comparisons has a datum, how many sites has a comparison, how many numbers has a site?",
+        "the first is right. What does one class store, if its sites are summed?",
+        "the first two are right. For the last ask when the first, as a function of the number of data, reaches the "
+        "second.",
+    ],
+    never=["4 (C − 1) N", "C (M² + M)", "C − 1 factors for each datum"],
+)
 
 
 def tied_cavity(Lam, b, n, alpha, prior_too=False, shift_too=True):
@@ -86,13 +127,12 @@ def tied_cavity(Lam, b, n, alpha, prior_too=False, shift_too=True):
     return V @ ((left if shift_too else 1.0) * b), V
 
 
-@checker("mc-4-cavity")
+@checker("mc-4-cavity", never=["1 − α/n", "1 - alpha / n"])
 def cavity(answer):
     root = np.random.default_rng(0).normal(size=(3, 5))
     case = root @ root.T, np.array([0.4, -1.2, 0.8]), 7, 0.6
     result = called(answer, *case)
-    if not isinstance(result, tuple | list) or len(result) != 2:
-        return "two things are asked for, as a tuple: the mean (M,) and the covariance (M, M)."
+    result = as_things(result, 2, "two things, the mean (M,) and the covariance (M, M),")
     found = as_array(result[0], (3,)), as_array(result[1], (3, 3))
     same = lambda other: close(found[0], other[0]) and close(found[1], other[1])
     if same(tied_cavity(*case, prior_too=True)):
@@ -102,7 +142,8 @@ def cavity(answer):
     if same(tied_cavity(case[0], case[1], 7, 1.0)):
         return "a fraction α of one site is left out, not all of it."
     if not same(tied_cavity(*case)):
-        return "the precision is I + (1 − α/n) Λ, and the precision-mean (1 − α/n) b."
+        return ("not the cavity. Which share of Λ and b is one site's, how much of that goes, and what of the prior "
+                "goes with it?")
 
 
 def batch_step(Lam, A, tau, N, epsilon, weight=None):
@@ -110,18 +151,19 @@ def batch_step(Lam, A, tau, N, epsilon, weight=None):
     return (1 - epsilon) * Lam + epsilon * weight * (A * tau) @ A.T
 
 
-@checker("mc-5-batch")
+@checker("mc-5-batch", never=["(1 − ε) Λ + ε N/B", "(1 - epsilon) * Lam"])
 def batch(answer):
     rng = np.random.default_rng(1)
     A = rng.normal(size=(3, 4))
     case = A @ A.T, A, rng.uniform(0.1, 1, 4), 20, 0.3
     found = as_array(called(answer, *case), (3, 3))
     if close(found, batch_step(*case, weight=1.0)):
-        return "a batch speaks for all N data: its sum has the weight N/B."
+        return "a batch speaks for all N data: which weight does its sum need?"
     if close(found, case[0] + 0.3 * 5 * (A * case[2]) @ A.T):
-        return "the old sum must shrink by 1 − ε, or it grows for ever."
+        return "the old sum must shrink, or it grows for ever."
     if not close(found, batch_step(*case)):
-        return "mix (1 − ε) of the old Λ with ε N/B times the sum of τ a a' over the batch."
+        return ("not the new sum. It lies between the old one and an estimate of it from the batch: where, and which "
+                "estimate?")
 
 
 def labelled(N, seed):
@@ -135,7 +177,7 @@ def labelled(N, seed):
     return X, (f + np.sqrt(NOISE) * rng.standard_normal((N, 3))).argmax(axis=1)
 
 
-@checker("mc-6-groups")
+@checker("mc-6-groups", never=["3 * by_place", "half and class"])
 def groups(answer):
     answer = as_array(answer, (25,))
     if np.any(answer != np.floor(answer)) or answer.min() < 0:
@@ -153,3 +195,62 @@ def groups(answer):
     apart = np.abs(ep.predict_y(at) - tied.predict_y(at)).max()
     if apart > NEAR:
         return f"with these {number} groups SEP is up to {apart:.2f} away from EP; below {NEAR} is asked for."
+
+
+@checker("mc-7-yours", never=["predict_y"])
+def your_classes(answer):
+    y, ep, sep = (as_array(part) for part in as_things(
+        answer, 3, "labels (S,), probabilities of EP (S, C) and of SEP (S, C)"))
+    if ep.ndim != 2 or ep.shape != sep.shape or y.shape != ep.shape[:1] or ep.shape[1] < 3 or len(y) < 30:
+        raise Feedback("labels (S,) and two arrays (S, C) are asked for, S at least 30 and C at least 3; "
+                       f"got {y.shape}, {ep.shape}, {sep.shape}.")
+    if not np.isin(y, np.arange(ep.shape[1])).all():
+        return "labels are the columns of the probabilities: 0 to C − 1."
+    for p in (ep, sep):
+        if p.max() <= 0:
+            return "these are log probabilities; take their exponentials."
+        if p.min() < 0 or p.max() > 1:
+            return "probabilities lie between 0 and 1: these look like latent means."
+        if np.abs(p.sum(axis=1) - 1).max() > 1e-3:
+            return "each row of probabilities adds up to 1; these do not. Is the array transposed?"
+        if np.isin(p, (0, 1)).all():
+            return "these are decisions, 0 or 1; probabilities are asked for."
+        if np.mean(p.argmax(axis=1) == y) < 1 / p.shape[1]:
+            return "these do worse than guessing: do the columns stand in the order of the labels?"
+    if close(ep, sep, rtol=1e-9):
+        return "the two are the same: was the approximation handed on?"
+    return None
+
+
+quiz_of(
+    "mc-quiz",
+    question(
+        "EP cuts a label of C classes into C − 1 comparisons. When is the product of the comparisons exact?",
+        [("always", "the comparisons share the datum's own function, so they are not independent."),
+         ("for two classes", None),
+         ("where the functions are independent",
+          "they are independent in the prior; it is the shared function that spoils it.")],
+        why="With one rival there is one comparison. With more, the product is too pessimistic.",
+    ),
+    question(
+        "One comparison leaves a site in the own class and one in the rival. How do the two sites pull?",
+        [("both upwards", "then the rival would rise with the winner: that is the misprint of the paper."),
+         ("in opposite directions", None),
+         ("only the own class is pulled", "the difference depends on both.")],
+        why="The own function wants to rise, the rival's to fall.",
+    ),
+    question(
+        "SEP stores a sum for each class. Which cavity does it use for a datum?",
+        [("it takes out that datum's own site", "that site is no longer known: only the sum is."),
+         ("it takes out a share of the mean of all sites", None),
+         ("it takes out nothing", "then each datum would be counted twice.")],
+        why="The mean site stands for each of them, which is wrong by what one site differs from the mean one.",
+    ),
+    question(
+        "At α = 0, how do EP and SEP differ at their fixed points?",
+        [("they do not: no cavity is used", None),
+         ("SEP is surer of itself", "there is nothing to be sure or unsure of: no site is taken out."),
+         ("SEP does not converge", "it is stochastic variational inference, which does.")],
+        why="At α = 0 nothing is taken out, so it does not matter which site it would have been.",
+    ),
+)

@@ -1,7 +1,20 @@
 """Checkers of the chapter "Power EP and its limits"."""
 
+from functools import cache
+
 import numpy as np
-from exercises import Feedback, as_array, as_function, as_number, checker, close
+from exercises import (
+    Within,
+    as_array,
+    as_number,
+    as_things,
+    called,
+    checker,
+    close,
+    number,
+    question,
+    quiz_of,
+)
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
@@ -11,27 +24,39 @@ from pepcore.likelihoods import Probit
 from pepcore.sites import Sites, cavity, target
 
 
-@checker("pep-1-divergence")
-def divergence(answer):
-    answer = as_number(answer)
-    expected = _gaussian_divergence(0.25, (0, 1), (1, 4))
-    if close(answer, _gaussian_divergence(0.75, (0, 1), (1, 4)), rtol=1e-3):
-        return "p and q are exchanged: the power alpha belongs to p, 1 - alpha to q."
-    if close(answer, _gaussian_divergence(0.25, (0, 1), (1, 16)), rtol=1e-3):
-        return "4 is the variance of q, not its standard deviation."
-    if close(answer, expected * 0.25 * 0.75, rtol=1e-3):
-        return "the factor 1/(alpha (1 - alpha)) is missing."
-    if close(answer, 1 - expected * 0.25 * 0.75, rtol=1e-3):
-        return "that is the integral of p^alpha q^(1 - alpha); the divergence needs one step more."
-    if not close(answer, expected, rtol=1e-3):
-        return "add the natural parameters with weights 1/4 and 3/4, and mind the normalisers of both densities."
+def _gaussian_divergence(alpha, p, q):
+    """D_alpha of two Gaussians given as (mean, variance)."""
+    (mp, vp), (mq, vq) = p, q
+    precision = alpha / vp + (1 - alpha) / vq
+    b = alpha * mp / vp + (1 - alpha) * mq / vq
+    log_overlap = 0.5 * (b**2 / precision - np.log(precision)) - 0.5 * alpha * (mp**2 / vp + np.log(vp))
+    log_overlap -= 0.5 * (1 - alpha) * (mq**2 / vq + np.log(vq))
+    return (1 - np.exp(log_overlap)) / (alpha * (1 - alpha))
 
 
-@checker("pep-2-poisson")
+P, Q = (0, 1), (1, 4)      # exercise 1: mean and variance of p and of q
+DIVERGENCE = _gaussian_divergence(0.25, P, Q)
+
+number(
+    "pep-1-divergence",
+    DIVERGENCE,
+    digits=3,
+    mistakes=[
+        (_gaussian_divergence(0.75, P, Q), "p and q are exchanged: the power alpha belongs to p, 1 - alpha to q."),
+        (_gaussian_divergence(0.25, P, (1, 16)), "4 is the variance of q, not its standard deviation."),
+        (DIVERGENCE * 0.25 * 0.75, "the factor 1/(alpha (1 - alpha)) is missing."),
+        (1 - DIVERGENCE * 0.25 * 0.75,
+         "that is the integral of p^alpha q^(1 - alpha); the divergence needs one step more."),
+        (Within(high=0.0), "a divergence of two different densities is positive."),
+    ],
+    otherwise="add the natural parameters with weights 1/4 and 3/4, and mind the normalisers of both densities.",
+)
+
+
+@checker("pep-2-poisson", never=["exp(mean + variance / 2)", "e^(μ + s/2)", "y - tau + tau * mean"])
 def poisson(answer):
-    answer = as_function(answer)
     y, mean, variance = 3.0, 0.4, 0.5
-    tau, nu = as_array(_call(answer, y, mean, variance), (2,))
+    tau, nu = as_array(called(answer, y, mean, variance), (2,))
     rate, at_mean = np.exp(mean + variance / 2), np.exp(mean)
     if close(tau, at_mean, rtol=1e-6):
         return "this is the curvature at the mean of q: Laplace's approximation. Here it is averaged under q."
@@ -40,22 +65,21 @@ def poisson(answer):
     if close(tau, np.exp(mean + variance)):
         return "E[exp f] of a Gaussian has half the variance in the exponent."
     if not close(tau, rate):
-        return "tau is not right: it is minus the expected second derivative of log p."
+        return "tau is not right. Which derivative of log p is averaged, and under which density?"
     if close(nu, y - rate):
-        return "tau is right; nu has a second term, tau times mu, since a site is centred at zero and not at mu."
+        return "tau is right; nu has a second term, since a site is centred at zero and not at mu."
     if not close(nu, y - rate + rate * mean):
-        return "tau is right; nu is the expected first derivative plus tau times mu."
+        return "tau is right, nu is not: take the expected first derivative, then centre the site at zero."
 
 
-@checker("pep-3-gaussian")
+@checker("pep-3-gaussian", never=["1 / (noise + alpha * h)", "noise + alpha h"])
 def gaussian(answer):
-    answer = as_function(answer)
     tests = [(0.3, 0.7, 0.2), (1.0, 0.5, 0.1), (0.0, 0.5, 0.1), (0.5, 0.0, 0.4)]
     got = []
     for alpha, h, noise in tests:
         try:
             with np.errstate(all="ignore"):
-                value = _call(answer, alpha, h, noise)
+                value = called(answer, alpha, h, noise)
         except ZeroDivisionError:
             if alpha:
                 raise
@@ -73,69 +97,8 @@ def gaussian(answer):
     if close(got, alpha / (noise + alpha * h)):
         return "this is the precision of the site to the power alpha; divide by alpha."
     if not close(got, 1 / (noise + alpha * h)):
-        return "use d2 = -1/(noise + alpha v) with v = s + h in the target; the cavity variance s must drop out."
-
-
-@checker("pep-4-step")
-def longest_step(answer):
-    answer = as_number(answer)
-    smallest = _smallest_eigenvalue()
-    if close(answer, 1 / (1 - smallest), rtol=0.02):
-        return "at this step the worst direction is corrected in one go; it converges until it overshoots by as much again."
-    if close(abs(answer), abs(2 / (1 + smallest)), rtol=0.02):
-        return "the sign of lambda: the factor per sweep is 1 - step (1 - lambda)."
-    if close(answer, smallest, rtol=0.02):
-        return "this is the eigenvalue; for which steps is |1 - step (1 - lambda)| < 1?"
-    if not close(answer, 2 / (1 - smallest), rtol=0.02):
-        return "find the most negative eigenvalue of the Jacobian of (tau, nu) -> targets at the fixed point of alpha = 0."
-
-
-@checker("pep-5-slope")
-def straight_line(answer):
-    answer = as_number(answer)
-    fit = _classifier(25.0)
-    slope = _half_variances(fit)
-    if close(answer, slope, rtol=2e-2):
-        return "this is the slope; add it to the bound."
-    if close(answer, fit.log_evidence, rtol=1e-3):
-        return "this is the bound itself; add its slope times the way from 0 to 1."
-    if close(answer, fit.log_evidence + 2 * slope, rtol=1e-3):
-        return "the limit of the slope has a factor one half before the variance."
-    if close(answer, fit.log_evidence - slope, rtol=1e-3):
-        return "the evidence rises with alpha: add the slope."
-    if not close(answer, fit.log_evidence + slope, rtol=1e-3):
-        return "take half the variance under q of log p - (nu f - tau f²/2) for each datum, at the fixed point of alpha = 0."
-
-
-@checker("pep-6-flips")
-def flips(answer):
-    answer = as_number(answer)
-    delta = 0.01
-    density = lambda z: np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi)
-    curvature = lambda z, gain: -z * (delta + (1 - 2 * delta) * ndtr(z)) - gain * density(z)
-    expected = brentq(curvature, -6, -0.5, args=(1 - 2 * delta,))
-    if close(answer, -expected, rtol=2e-3):
-        return "the sign: the logarithm bends upwards where the label is badly misclassified, yf < 0."
-    if not close(answer, expected, rtol=2e-3):
-        return "set the second derivative of log p to zero: p p'' = (p')², with p' = (1 - 2 delta) times the normal density."
-
-
-def _call(function, *arguments):
-    """What the reader's function returns; the stub of the exercise returns nothing yet."""
-    result = function(*arguments)
-    if result is None or result is Ellipsis:
-        raise Feedback("there is no answer yet.")
-    return result
-
-
-def _gaussian_divergence(alpha, p, q):
-    """D_alpha of two Gaussians given as (mean, variance)."""
-    (mp, vp), (mq, vq) = p, q
-    precision = alpha / vp + (1 - alpha) / vq
-    b = alpha * mp / vp + (1 - alpha) * mq / vq
-    log_overlap = 0.5 * (b**2 / precision - np.log(precision)) - 0.5 * alpha * (mp**2 / vp + np.log(vp))
-    log_overlap -= 0.5 * (1 - alpha) * (mq**2 / vq + np.log(vq))
-    return (1 - np.exp(log_overlap)) / (alpha * (1 - alpha))
+        return ("not the precision. Blur p^alpha by v = s + h, differentiate twice, and put d2 into the target: s "
+                "must drop out.")
 
 
 def _data():
@@ -145,12 +108,14 @@ def _data():
     return x[:, None], np.where(rng.uniform(size=24) < ndtr(3 * np.sin(1.4 * x) + 0.8), 1.0, -1.0)
 
 
+@cache
 def _classifier(variance):
     X, y = _data()
     kernel = SquaredExponential(variance, 1.0)
     return exact.infer(kernel, X, y, likelihood=Probit(), alpha=0.0, step=0.5, tolerance=1e-9, max_sweeps=1000)
 
 
+@cache
 def _smallest_eigenvalue():
     """Most negative eigenvalue of the Jacobian of (tau, nu) -> targets, at alpha = 0 and signal variance 100."""
     X, y = _data()
@@ -179,3 +144,124 @@ def _half_variances(fit):
     log_ratio = Probit().log_density(y, f) - fit.sites.nu * f + 0.5 * fit.sites.tau * f**2
     weights = weights[:, None] / weights.sum()
     return 0.5 * np.sum((weights * log_ratio**2).sum(0) - (weights * log_ratio).sum(0) ** 2)
+
+
+def _straight_line(slopes=1.0):
+    """The bound at alpha = 0 plus so many times its slope."""
+    fit = _classifier(25.0)
+    return fit.log_evidence + slopes * _half_variances(fit)
+
+
+DELTA = 0.01        # exercise 6: probability of a wrong label
+
+
+def _bend(gain=1 - 2 * DELTA, spread=True):
+    """Where the second derivative of log p changes sign, for z = y f."""
+    density = lambda z: np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi)
+    likelihood = lambda z: DELTA * spread + (1 - 2 * DELTA * spread) * ndtr(z)
+    return brentq(lambda z: -z * likelihood(z) - gain * density(z), -6, -0.5)
+
+
+number(
+    "pep-4-step",
+    lambda: 2 / (1 - _smallest_eigenvalue()),
+    digits=2,
+    mistakes=[
+        (lambda: 1 / (1 - _smallest_eigenvalue()),
+         "at this step the worst direction is corrected in one go; it converges until it overshoots by as much again."),
+        (lambda: 2 / (1 + _smallest_eigenvalue()),
+         "the sign of lambda: the factor per sweep is 1 - step (1 - lambda)."),
+        (lambda: -2 / (1 + _smallest_eigenvalue()),
+         "the sign of lambda: the factor per sweep is 1 - step (1 - lambda)."),
+        (lambda: _smallest_eigenvalue(), "this is the eigenvalue; for which steps is |1 - step (1 - lambda)| < 1?"),
+        (Within(high=0.0), "a step is positive."),
+    ],
+    otherwise="find the most negative eigenvalue of the Jacobian of (tau, nu) -> targets at the fixed point of alpha "
+              "= 0.",
+    never=["2/(1 - lambda)"],
+)
+
+number(
+    "pep-5-slope",
+    _straight_line,
+    decimals=2,
+    mistakes=[
+        (lambda: _straight_line() - _straight_line(0), "this is the slope; add it to the bound."),
+        (lambda: _straight_line(0), "this is the bound itself; add its slope times the way from 0 to 1."),
+        (lambda: _straight_line(2),
+         "twice too steep: which factor stands before each variance in the limit of the slope?"),
+        (lambda: _straight_line(-1), "the evidence rises with alpha: add the slope."),
+        (lambda: np.exp(_straight_line()), "that is the evidence; its logarithm is asked for."),
+    ],
+    otherwise="which sum over the data does the slope of the evidence become at alpha = 0, and how far is it from "
+              "there to 1?",
+)
+
+number(
+    "pep-6-flips",
+    _bend,
+    digits=3,
+    mistakes=[
+        (lambda: -_bend(), "the sign: the logarithm bends upwards where the label is badly misclassified, yf < 0."),
+        (lambda: _bend(gain=1.0), "the slope of p has a factor as well: only a part of p depends on f."),
+        (lambda: _bend(gain=1 - DELTA),
+         "a label that can flip both ways loses the probability twice, once at each end."),
+    ],
+    otherwise="set the second derivative of log p to zero: p p'' = (p')². What is p' for this p?",
+)
+
+
+@checker("pep-7-yours", never=["5 / (3 +"])
+def your_likelihood(answer):
+    derivatives, y = as_things(answer, 2, "the function derivatives(y, f) and one value y")
+    y, f, t = as_number(y), np.linspace(-3.0, 3.0, 13), 1e-5
+    at = lambda f: tuple(as_array(part, (13,)) for part in as_things(
+        called(derivatives, y, f), 3, "log p and its first two derivatives in f"))
+    (log_p, d1, d2), up, down = at(f), at(f + t), at(f - t)
+    if np.ptp(log_p) == 0:
+        return "log p does not depend on f: it says nothing about f."
+    slope, bend = (up[0] - down[0]) / (2 * t), (up[1] - down[1]) / (2 * t)
+    if not close(d1, slope, rtol=1e-4, atol=1e-6):
+        return ("the sign of the first derivative is turned round." if close(d1, -slope, rtol=1e-4, atol=1e-6) else
+                "the first derivative is not that of your log p, by finite differences. Is it the derivative in f?")
+    if not close(d2, bend, rtol=1e-4, atol=1e-6):
+        return ("the sign of the second derivative is turned round." if close(d2, -bend, rtol=1e-4, atol=1e-6) else
+                "the second derivative is not that of your first one, by finite differences.")
+    if np.ptp(d2) < 1e-9 * abs(d2).max(initial=1.0):
+        return "the second derivative is constant: this likelihood is Gaussian, and every power gives the same."
+    return None
+
+
+quiz_of(
+    "pep-quiz",
+    question(
+        "A target has two humps far apart. A Gaussian that minimises the divergence D_alpha[p||q] with alpha near 1 "
+        "...",
+        [("sits on one hump", "that is what the other end prefers, where q must avoid places without p."),
+         ("covers both humps", None),
+         ("sits in the gap and is narrow", "then nearly all of p would lie outside q.")],
+        why="Near 1 a place with p but without q is dear, so the Gaussian covers all of p.",
+    ),
+    question(
+        "In a Power EP update with power alpha, which part of the site is taken out of the posterior?",
+        [("all of it", "that is the case alpha = 1."),
+         ("the fraction alpha", None),
+         ("the fraction 1 - alpha", "that is what stays in.")],
+        why="The fraction that was taken out is replaced through the likelihood to the power alpha.",
+    ),
+    question(
+        "The paper's own step is damped by the power itself. What does this do at alpha = 0.01?",
+        [("each sweep goes a hundredth of the way, so that learning crawls", None),
+         ("it makes the fixed point differ", "a damped step has the same fixed points."),
+         ("it makes the sweep diverge", "a short step is the safer one.")],
+        why="Slowness of small powers belongs to the step. A step that does not depend on the power removes it.",
+    ),
+    question(
+        "At fixed hyper-parameters, how does the log evidence estimate change as alpha goes from 0 to 1 (at fixed "
+        "points that vary smoothly)?",
+        [("it falls", "the slope is half a sum of variances."),
+         ("it rises or stays", None),
+         ("it has its maximum at one half", "its slope cannot change sign.")],
+        why="The slope of the estimate in alpha is a sum of divergences, none of which is negative.",
+    ),
+)

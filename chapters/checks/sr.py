@@ -1,8 +1,26 @@
 """Checkers of the chapter "Sparse regression: one family"."""
 
+import tracemalloc
+
 import numpy as np
-from exercises import Feedback, as_array, as_function, as_number, checker, close
+from exercises import (
+    ANY,
+    RIGHT,
+    Feedback,
+    Within,
+    as_array,
+    as_number,
+    as_things,
+    called,
+    checker,
+    close,
+    numbers,
+    question,
+    quiz_of,
+)
 from scipy.stats import multivariate_normal
+
+from pepcore import power_ep
 
 
 def random_problem(seed, M=4, N=12):
@@ -21,36 +39,36 @@ def log_normal(y, covariance):
     return multivariate_normal.logpdf(y, np.zeros(len(y)), covariance)
 
 
-def called(function, *arguments):
-    """What the reader's function returns for copies of these arguments, or feedback when it is nothing."""
-    result = as_function(function)(*(np.copy(a) if np.ndim(a) else a for a in arguments))
-    if result is None:
-        raise Feedback("the function returns nothing yet.")
-    return result
+H, SIGMA2 = np.array([0.3]), 0.1      # exercise 1
+FINES = {f"α = {words}": fine(H, SIGMA2, alpha) for words, alpha in (("0", 0.0), ("½", 0.5), ("1", 1.0))}
+AT_ZERO, AT_HALF, AT_ONE = FINES.values()
+
+numbers(
+    "sr-1-fine",
+    FINES,
+    digits=3,
+    mistakes=[
+        ((AT_ONE, AT_HALF, AT_ZERO), "these are the three numbers in the reverse order: α = 0 comes first."),
+        ((-AT_ZERO, -AT_HALF, -AT_ONE),
+         "the size is right. A fine is what is subtracted, so give it as a positive number."),
+        ((2 * AT_ZERO, ANY, ANY), "at α = 0 the limit of log(1 + x)/x is 1, and the ½ stays."),
+        ((Within(high=0.01), ANY, ANY),
+         "at α = 0 the whole residual is fined, so the fine is not zero: take the limit."),
+        ((RIGHT, 2 * AT_HALF, ANY),
+         "at α = ½ look at the factor in front of the logarithm: the 2 belongs to the denominator."),
+        ((RIGHT, 0.5 * np.log1p(H[0] / SIGMA2), ANY), "at α = ½ only a share of h stands in the logarithm."),
+        ((RIGHT, RIGHT, AT_ZERO), "at α = 1 look at the factor in front of the logarithm: what is left of it?"),
+    ],
+    otherwise=[
+        "at α = 0 take the limit: log(1 + x) is x for small x, so the α cancels.",
+        "the first is right. At α = ½ which share of h is believed, and which is fined?",
+        "the first two are right. At α = 1 which share of the residual is left to be fined?",
+    ],
+    never=["h/(2σ²)", "(1 − α)/(2α)"],
+)
 
 
-@checker("sr-1-fine")
-def fines(answer):
-    answer = as_array(answer, (3,))
-    h, noise = np.array([0.3]), 0.1
-    expected = [fine(h, noise, alpha) for alpha in (0.0, 0.5, 1.0)]
-    if close(answer, np.negative(expected), rtol=2e-3):
-        return "the size is right. A fine is what is subtracted, so give it as a positive number."
-    if close(answer[1], 2 * expected[1], rtol=2e-3):
-        return "at α = ½ the factor in front of the logarithm is (1 − α)/(2α) = ½: the 2 belongs to the denominator."
-    if close(answer[1], 0.5 * np.log1p(0.3 / 0.1), rtol=2e-3):
-        return "at α = ½ the logarithm holds α h/σ², not h/σ²."
-    if close(answer[0], 3.0):
-        return "at α = 0 it is h/(2σ²): the limit of log(1 + x)/x is 1, and the ½ stays."
-    if not close(answer[2], expected[2]):
-        return "at α = 1 look at the factor 1 − α: FITC is not fined."
-    if not close(answer[0], expected[0]):
-        return "at α = 0 take the limit: log(1 + x) is x for small x, so the α cancels."
-    if not close(answer[1], expected[1], rtol=2e-3):
-        return "at α = ½ the fine is (1 − α)/(2α) · log(1 + α h/σ²)."
-
-
-@checker("sr-2-collapsed")
+@checker("sr-2-collapsed", never=["h/(2σ²)", "r²/d", "log|I + A"])
 def collapsed(answer):
     for alpha in (0.5, 1.0, 0.0):
         A, h, y = random_problem(1)
@@ -63,7 +81,7 @@ def collapsed(answer):
                 raise
             value = np.inf
         if alpha == 0.0 and not np.all(np.isfinite(value)):
-            return "at α = 0 it divides by zero: the fine has the limit Σ h/(2σ²)."
+            return "at α = 0 it divides by zero: the fine has a limit there; take that."
         value = as_number(value)
         believed = log_normal(y, A.T @ A + np.diag(alpha * h + noise))
         dropped = log_normal(y, A.T @ A + noise * np.eye(len(y)))
@@ -75,16 +93,18 @@ def collapsed(answer):
         if close(value, believed + fine(h, noise, alpha)):
             return f"at α = {alpha:g} the fine has the wrong sign: it lowers the evidence."
         if close(value, dropped - fine(h, noise, alpha)):
-            return f"at α = {alpha:g} the noise of datum n must be α h + σ²; this is σ² alone."
+            return f"at α = {alpha:g} a share of the residual counts as noise; here it is missing."
         if close(value, -expected):
             return "that is the energy, minus the log evidence."
         if close(value, expected + 0.5 * len(y) * np.log(2 * np.pi)):
             return "the term with log 2π is missing."
         return f"at α = {alpha:g} it is off by {value - expected:.4g}; compare with a dense N x N computation."
-    y = A.T @ np.array([1.0, -2.0, 0.5, 3.0]) + 1e-6 * y  # the features all but reach it: two numbers of 1e13 leave one of 100
+    # the features all but reach these y: two numbers of 1e13 leave one of 100
+    y = A.T @ np.array([1.0, -2.0, 0.5, 3.0]) + 1e-6 * y
     tiny = as_number(called(answer, A, np.zeros_like(h), y, 1e-12, 0.5))
     if not close(tiny, _sharp(A, 1e-12, y), rtol=1e-8):
-        return "with a noise of 1e-12 digits are lost; add Σ r²/d and mᵀm in place of subtracting two large numbers."
+        return ("with a noise of 1e-12 digits are lost: two large numbers are subtracted. Write the quadratic form "
+                "as a sum of squares.")
     A, h, y = random_problem(2, N=20_000)
     if not close(as_number(called(answer, A, h, y, 0.2, 1.0)), _large(A, h + 0.2, y)):
         return "it is wrong for N = 20 000 although right for N = 12; is something of size N x N in the way?"
@@ -108,36 +128,49 @@ def _large(A, d, y):
     return -0.5 * (len(y) * np.log(2 * np.pi) + np.log(d).sum() + np.linalg.slogdet(B)[1] + quadratic)
 
 
-@checker("sr-3-loo")
+@checker("sr-3-loo", never=["u/√κ", "K⁻¹y", "u / sqrt(kappa)"])
 def leave_one_out(answer):
     A, h, y = random_problem(3)
     d = h + 0.3
-    answer = as_array(called(answer, A, y, d), y.shape)
+    residuals = as_array(called(answer, A, y, d), y.shape)
     K = A.T @ A + np.diag(d)
     inverse = np.linalg.inv(K)
     u = inverse @ y
     expected = u / np.sqrt(np.diag(inverse))
-    if close(answer, -expected):
+    if close(residuals, -expected):
         return "the sign is turned round: the residual is y minus its prediction."
-    if close(answer, d * u / np.sqrt(d)) or close(answer, d * u):
+    if close(residuals, d * u / np.sqrt(d)) or close(residuals, d * u):
         return "these residuals come from the posterior that has seen datum n itself; leave it out."
-    if close(answer, u / np.diag(inverse)):
+    if close(residuals, u / np.diag(inverse)):
         return "these are the leave-one-out residuals; divide each by its predictive standard deviation."
-    if close(answer, expected**2):
+    if close(residuals, u):
+        return "divided once too often: that is a residual over a variance."
+    if close(residuals, expected**2):
         return "these are the squares; ζ keeps its sign."
-    if not close(answer, expected):
-        return "not the leave-one-out residuals. With u = K⁻¹y and κ the diagonal of K⁻¹ they are u/√κ."
+    if not close(residuals, expected):
+        return ("not the leave-one-out residuals. Take the site of datum n out of its own prediction, mean and "
+                "variance both.")
+    large, d = random_problem(2, N=1_500)[0], np.ones(1_500)
+    tracemalloc.start()
+    try:
+        called(answer, large, np.sin(np.arange(1_500.0)), d)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    if peak > 8 * 1_500**2 / 2:      # an N × N matrix takes 18 MB, an M × N one 0.05
+        return ("the numbers are right, but something of size N × N was made on the way: for N = 1500 it takes over "
+                "9 MB.")
+    return None
 
 
-@checker("sr-4-unequal")
+@checker("sr-4-unequal", never=["1/√S", "S^(-1/2)", "1 / np.sqrt(S_b)"])
 def unequal_noise(answer):
     A, _, y = random_problem(4, N=5)
     rng = np.random.default_rng(5)
     root = rng.normal(size=(5, 5))
     D, S = root @ root.T, rng.uniform(0.2, 2.0, 5)
     result = called(answer, A, D, y, S)
-    if not isinstance(result, tuple | list) or len(result) != 3:
-        raise Feedback("three arrays are asked for, as a tuple: A of shape (M, n), h (n,) and y (n,).")
+    result = as_things(result, 3, "three arrays, A (M, n), h (n,) and y (n,),")
     A_r, h_r, y_r = as_array(result[0], A.shape), as_array(result[1], (5,)), as_array(result[2], (5,))
 
     def posterior(A, noise_covariance, y):
@@ -156,10 +189,11 @@ def unequal_noise(answer):
     if right(1.0) and not right(0.5):
         return "it is right at α = 1 only: h and the noise must be kept apart, with noise 1."
     if not (right(0.5) and right(1.0)):
-        return "the posterior differs from that of the block. Scale by 1/√S on both sides of D, and A and y alike."
+        return ("the posterior differs from that of the block. What has to be scaled, and by what, so that the noise "
+                "is 1 everywhere?")
 
 
-@checker("sr-5-private")
+@checker("sr-5-private", never=["np.ones(40)", "all ones"])
 def private(answer):
     answer = as_array(answer)
     if answer.ndim == 0 or answer.shape != (40,):
@@ -172,7 +206,7 @@ def private(answer):
         return "raise any of them that is below 1, and look what the evidence does."
 
 
-@checker("sr-6-surrogate")
+@checker("sr-6-surrogate", never=["V⁻¹ − I", "cholesky(inv(V)", "V⁻¹m"])
 def surrogate(answer):
     A, h, y = random_problem(6)
     precision = np.eye(4) + (A / (h + 0.3)) @ A.T
@@ -180,19 +214,80 @@ def surrogate(answer):
     m = V @ A @ (y / (h + 0.3))
     for log_evidence in (-20.0, 3.0):
         result = called(answer, m, V, log_evidence)
-        if not isinstance(result, tuple | list) or len(result) != 3:
-            raise Feedback("three things are asked for, as a tuple: W of shape (M, M), y of shape (M,) and a number c.")
+        result = as_things(result, 3, "three things, W (M, M), y (M,) and a number c,")
         W, y_s, c = as_array(result[0], (4, 4)), as_array(result[1], (4,)), as_number(result[2])
         if c <= 0:
             return "the noise variance c must be positive."
         if close(W.T @ W / c, np.linalg.inv(V), rtol=1e-8):
-            return "W'W/c must be what the data add, V⁻¹ − I; the prior brings the I itself."
+            return "W'W/c must be what the data add to the precision; the prior brings its own part itself."
         if not close(W.T @ W / c, precision - np.eye(4), rtol=1e-8):
-            return "the posterior precision I + W'W/c is not V⁻¹."
+            return "the posterior precision that W and c give is not that of the posterior asked for."
         if close(W.T @ y_s / c, m, rtol=1e-8):
-            return "W'y/c must be V⁻¹m, not m: that is erratum bui-2."
+            return "W'y/c is a precision times a mean, not the mean: that is erratum bui-2."
         if not close(W.T @ y_s / c, precision @ m, rtol=1e-8):
-            return "the posterior mean V W'y/c is not m."
+            return "the posterior covariance is right, the posterior mean is not m."
         got = log_normal(y_s, W @ W.T + c * np.eye(4))
         if not close(got, log_evidence, rtol=1e-8):
-            return f"the posterior is right; the log evidence should be {log_evidence:g} and is {got:.4g}. c is still free."
+            return (f"the posterior is right; the log evidence should be {log_evidence:g} and is {got:.4g}. c is "
+                    "still free.")
+
+
+@checker("sr-7-yours", never=["(1 − α)/(2α)"])
+def your_evidence(answer):
+    kernel, Z, X, y, noise, found = as_things(answer, 6, "kernel, Z, X, y, noise and the log evidences at five powers")
+    if not callable(kernel):
+        raise Feedback("first in the tuple comes the kernel.")
+    Z, X, y, noise, found = as_array(Z), as_array(X), as_array(y), as_number(noise), as_array(found, (5,))
+    if X.ndim != 2 or len(X) < 50 or y.shape != (len(X),):
+        raise Feedback(f"X (N, D) and y (N,) with at least 50 rows are asked for; got the shapes {X.shape} and "
+                       f"{y.shape}.")
+    if abs(y.mean()) > 3 * y.std():
+        return "the mean of y is far from zero, and the prior's is zero: subtract it first."
+    fits = [power_ep.regression(kernel, Z, X, y, noise=noise, alpha=alpha) for alpha in POWERS]
+    expected = np.array([fit.log_evidence for fit in fits])
+    if close(found, -expected, rtol=1e-4):
+        return "these are energies, minus the log evidences."
+    if close(found, expected[::-1], rtol=1e-4):
+        return "the order is turned round: the smallest power comes first."
+    if close(found, expected / len(y), rtol=1e-4):
+        return "these are per datum; the log evidences of the whole data set are asked for."
+    if not close(found, expected, rtol=1e-4):
+        return ("these are not the log evidences at this kernel, noise and Z. Was anything learnt between two of the "
+                "powers?")
+    return None
+
+
+POWERS = (0.0, 0.25, 0.5, 0.75, 1.0)      # of exercise 7
+
+quiz_of(
+    "sr-quiz",
+    question(
+        "At power α, what happens to the residual variance h of a datum?",
+        [("the share α is believed and counts as noise; the rest is fined", None),
+         ("the share 1 − α counts as noise; the rest is fined", "at α = 1, FITC, all of h counts as noise."),
+         ("it is dropped at every α but 1", "VFE, at α = 0, does not drop it: it fines it.")],
+        why="DTC is the one that drops it: VFE's posterior without the fine.",
+    ),
+    question(
+        "Kernel, noise and pseudo-inputs are held fixed. What does raising α do to the log evidence?",
+        [("it never falls", None),
+         ("it never rises", "the fine shrinks faster than the fit can lose."),
+         ("it can do either", "for fixed parameters the first law settles the direction.")],
+        why="That is why the evidence cannot choose α: it would always choose 1.",
+    ),
+    question(
+        "Why does one visit to each datum suffice in regression?",
+        [("the sites are damped", "no damping is needed."),
+         ("the target of a site does not depend on the cavity", None),
+         ("the data are independent", "so they are in classification, which needs many sweeps.")],
+        why="A Gaussian likelihood, seen from the features, is a site already.",
+    ),
+    question(
+        "A block of data shares one site at α = 0. What changes in comparison with single data?",
+        [("the evidence rises",
+          "that is the case for α > 0, where more of the covariance of the residuals is believed."),
+         ("nothing", None),
+         ("the posterior becomes exact", "only for Z = X or h = 0.")],
+        why="VFE believes none of the residual, so it does not see that residuals in a block are correlated.",
+    ),
+)

@@ -1,35 +1,53 @@
 """Checkers of the chapter "Which α should I use? Classification"."""
 
 import numpy as np
-from exercises import Feedback, as_array, as_function, as_number, checker, close
+from exercises import (
+    ANY,
+    RIGHT,
+    Feedback,
+    Within,
+    as_array,
+    as_function,
+    as_number,
+    as_things,
+    called,
+    checker,
+    close,
+    numbers,
+    question,
+    quiz_of,
+)
 from scipy.optimize import minimize_scalar
 from scipy.special import log_ndtr
+from scipy.stats import norm, t
+
+ROWS, ERROR = 20, 0.1         # exercise 1
+DEVIATION = np.sqrt(ERROR * (1 - ERROR) / ROWS)
+
+numbers(
+    "wc-1-resolution",
+    {"smallest step": 1 / ROWS, "standard deviation": DEVIATION},
+    digits=2,
+    mistakes=[
+        ((100 / ROWS, ANY), "give fractions, not per cent."),
+        ((ERROR / ROWS, ANY),
+         "the step does not know the error rate: by what does one more wrong row change the measured error?"),
+        ((RIGHT, 100 * DEVIATION), "give fractions, not per cent."),
+        ((RIGHT, DEVIATION**2), "that is the variance; take the root."),
+        ((RIGHT, np.sqrt(ERROR * (1 - ERROR))),
+         "that is the deviation of a single row; the error is a mean over twenty of them."),
+        ((RIGHT, np.sqrt(ERROR / ROWS)),
+         "a row is either right or wrong: the variance of that is not the error rate itself."),
+    ],
+    otherwise=[
+        "one row more or less that is wrong, out of twenty: that is the smallest step.",
+        "the first is right. The number of wrong rows is binomial: what is the variance of a share?",
+    ],
+    never=["√(p(1 − p)/n)"],
+)
 
 
-def called(function, *arguments):
-    """What the reader's function returns for copies of these arguments, or feedback when it is nothing."""
-    result = as_function(function)(*(np.copy(a) for a in arguments))
-    if result is None:
-        raise Feedback("the function returns nothing yet.")
-    return result
-
-
-@checker("wc-1-resolution")
-def resolution(answer):
-    step, error = as_array(answer, (2,))
-    if close(step, 5.0) or close(error, 6.7, rtol=0.01):
-        return "give fractions, not per cent."
-    if not close(step, 0.05):
-        return "one row more or less that is wrong, out of twenty: that is the smallest step."
-    if close(error, 0.09 / 20):
-        return "that is the variance; take the root."
-    if close(error, 0.3):
-        return "that is the deviation of a single row; the error is a mean over twenty of them."
-    if not close(error, np.sqrt(0.09 / 20), rtol=0.01):
-        return "the number of wrong rows is binomial: the deviation of its share is √(p(1 − p)/n)."
-
-
-@checker("wc-2-share")
+@checker("wc-2-share", never=["first[untied] < second[untied]"])
 def share(answer):
     first = np.array([0.1, 0.2, 0.3, 0.3, 0.3, 0.2, 0.5])
     second = np.array([0.2, 0.2, 0.3, 0.4, 0.1, 0.3, 0.6])
@@ -45,31 +63,45 @@ def share(answer):
     if close(value, 20.0):
         return "it is the loss that is given: the smaller one wins."
     if not close(value, 80.0):
-        return f"of the seven runs in our example two are tied and four of the other five are won; {value:.4g} is not 80."
+        return (f"of the seven runs in our example two are tied, four are won and one is lost; {value:.4g} is not "
+                "the share of the wins.")
     with np.errstate(all="ignore"):
         nothing = np.asarray(as_function(answer)(np.ones(3), np.ones(3)), dtype=float)
     if not np.isnan(nothing):
         return "where every run is tied there is no share: return NaN."
 
 
-@checker("wc-3-splits")
-def splits(answer):
-    naive, corrected, limit = as_array(answer, (3,))
-    if not close(naive, 2.093 / np.sqrt(20), rtol=1e-2):
-        if close(naive, 1.96 / np.sqrt(20), rtol=1e-2):
-            return "with 19 degrees of freedom the quantile is 2.09; 1.96 is that of the normal distribution."
-        return "the first is the 97.5 % quantile of t with 19 degrees of freedom, over √20."
-    if close(corrected, 2.093 * np.sqrt(1 / 20 + 0.1), rtol=1e-2):
-        return "the ratio is test rows over training rows, 0.1/0.9."
-    if not close(corrected, 2.093 * np.sqrt(1 / 20 + 1 / 9), rtol=1e-2):
-        return "for the second the factor 1/20 becomes 1/20 + 1/9, under the root."
-    if close(limit, 0.0):
-        return "the part 1/n vanishes, the part 1/9 stays."
-    if not close(limit, 1.96 / 3, rtol=1e-2):
-        return "with no end of splits t becomes normal, 1.96, and √(0 + 1/9) is a third."
+SPLITS, PART = 20, 1 / 9          # exercise 3: test rows over training rows
+QUANTILE, NORMAL = t.ppf(0.975, SPLITS - 1), norm.ppf(0.975)
+PLAIN, CORRECTED, END = QUANTILE / np.sqrt(SPLITS), QUANTILE * np.sqrt(1 / SPLITS + PART), NORMAL * np.sqrt(PART)
+
+numbers(
+    "wc-3-splits",
+    {"plain": PLAIN, "corrected": CORRECTED, "no end of splits": END},
+    digits=2,
+    mistakes=[
+        ((NORMAL / np.sqrt(SPLITS), ANY, ANY),
+         "with 19 degrees of freedom the quantile is larger than that of the normal distribution."),
+        ((t.ppf(0.95, SPLITS - 1) / np.sqrt(SPLITS), ANY, ANY),
+         "that is one-sided; you would have believed the opposite as well."),
+        ((QUANTILE, ANY, ANY), "t is a mean over its standard error: how many splits does that error average over?"),
+        ((RIGHT, QUANTILE * np.sqrt(1 / SPLITS + 0.1), ANY),
+         "the first is right. The ratio is test rows over training rows, not over all."),
+        ((RIGHT, QUANTILE / np.sqrt(SPLITS) + PART, ANY), "the first is right. The two parts add up under the root."),
+        ((RIGHT, RIGHT, Within(-0.01, 0.01)), "the part 1/n vanishes; does the other one?"),
+        ((RIGHT, RIGHT, QUANTILE * np.sqrt(PART)),
+         "with no end of splits there are no end of degrees of freedom either."),
+    ],
+    otherwise=[
+        "which quantile of t with 19 degrees of freedom is it, and over which root?",
+        "the first is right. What does (wc-corrected) add under the root?",
+        "the first two are right. What is left under the root with no end of splits, and what becomes of t?",
+    ],
+    never=["1/20 + 1/9", "1.96/3"],
+)
 
 
-@checker("wc-4-boast")
+@checker("wc-4-boast", never=["np.maximum(p, 1 - p).mean()", "max(p, 1 − p)"])
 def boast(answer):
     p = np.random.default_rng(0).uniform(0.01, 0.99, 400)
     y = np.where(np.random.default_rng(1).uniform(size=400) < 0.3 + 0.4 * p, 1.0, -1.0)
@@ -81,11 +113,13 @@ def boast(answer):
     if close(value, 100 * expected):
         return "give a fraction, not per cent."
     if close(value, p.mean() - np.mean(y > 0)):
-        return "that compares the probability of +1 with the share of +1; take the probability of the label that was chosen."
+        return ("that compares the probability of +1 with the share of +1; take the probability of the label that "
+                "was chosen.")
     if close(value, p.mean() - right):
-        return "what it says of its own decision is the larger one of p and 1 − p."
+        return "what it says of its own decision is not always the probability of +1."
     if not close(value, expected):
-        return "the mean probability given to the label that was chosen, minus the share of decisions that were right."
+        return ("not the boast. How sure is the classifier of its own decision at each row, and how often is that "
+                "decision right?")
 
 
 def amplified_loss(c, y, mean, variance):
@@ -94,11 +128,12 @@ def amplified_loss(c, y, mean, variance):
 
 def best_amplitude(y, mean, variance):
     """The best factor and its loss."""
-    found = minimize_scalar(lambda log_c: amplified_loss(np.exp(log_c), y, mean, variance), bounds=(-7, 7), method="bounded")
+    loss = lambda log_c: amplified_loss(np.exp(log_c), y, mean, variance)
+    found = minimize_scalar(loss, bounds=(-7, 7), method="bounded")
     return np.exp(found.x), found.fun
 
 
-@checker("wc-5-amplitude")
+@checker("wc-5-amplitude", never=["minimize_scalar"])
 def amplitude(answer):
     rng = np.random.default_rng(1)
     for boldness in (6.0, 0.3):
@@ -114,13 +149,14 @@ def amplitude(answer):
         if loss <= smallest + 1e-6:
             continue
         if close(value, best_amplitude(y, mean, 0 * variance)[0], rtol=1e-3):
-            return "the variance is scaled as well: Φ(c m/√(1 + c² v))."
+            return "the variance is scaled as well, and by another factor than the mean."
         if close(value, 1 / best, rtol=1e-3):
             return "that is one over c."
-        return f"at your c = {value:.3g} the loss is {loss:.5f}; at {best:.3g} it is {smallest:.5f}."
+        return (f"at your c = {value:.3g} the loss is {loss:.5f}, and it can be smaller: "
+                f"{'lower' if best < value else 'raise'} c.")
 
 
-@checker("wc-6-mix")
+@checker("wc-6-mix", never=["p.mean(axis=0)", "mean of the probabilities"])
 def mix(answer):
     rng = np.random.default_rng(2)
     p = rng.uniform(0.001, 0.999, (8, 3000))
@@ -136,7 +172,69 @@ def mix(answer):
             return "the median of the probabilities does not keep the promise; look at one row of which it fails."
         if worse.any():
             n = int(np.argmax(worse))
-            return (f"in {worse.mean():.0%} of the rows, had the label been {label}, the mixture would have lost more than "
+            return (
+                f"in {worse.mean():.0%} of the rows, had the label been {label}, the mixture would have lost more than "
                     f"the {len(p)} classifiers in the mean; the first is row {n} of ours.")
     if not close(as_array(called(answer, 1 - p), (3000,)), 1 - mixed, rtol=1e-8):
         return "the promise is kept, but the two labels are not treated alike; a geometric mean must be normalised."
+
+
+@checker("wc-7-yours", never=["np.maximum(p, 1 - p).mean()"])
+def your_boast(answer):
+    y, p, found = as_things(answer, 3, "labels (S,), probabilities of +1 (S,) and the boast")
+    y, p, found = as_array(y), as_array(p), as_number(found)
+    if y.ndim != 1 or len(y) < 50 or p.shape != y.shape:
+        raise Feedback(f"labels and probabilities of one shape (S,), S at least 50, are asked for; got {y.shape} and "
+                       f"{p.shape}.")
+    if not np.isin(y, (-1, 1)).all() or len(np.unique(y)) < 2:
+        return "labels are -1 and +1, and both must occur: y = np.where(label == one_of_them, 1.0, -1.0)."
+    if p.min() < 0 or p.max() > 1:
+        return "probabilities lie between 0 and 1."
+    if np.isin(p, (0, 1)).all():
+        return "these are decisions, 0 or 1, which boast as much as one can; ask your classifier for probabilities."
+    right = np.mean((p > 0.5) == (y > 0))
+    if right < 0.5:
+        return "more than half of the decisions are wrong: are these the probabilities of +1?"
+    expected = np.maximum(p, 1 - p).mean() - right
+    if close(found, -expected, rtol=1e-3):
+        return "the sign is turned round: who says more than is true boasts, and that is positive."
+    if close(found, 100 * expected, rtol=1e-3):
+        return "give a fraction, not per cent."
+    if not close(found, expected, rtol=1e-3, atol=1e-6):
+        return "that is not the boast of these probabilities on these labels."
+    return None
+
+
+quiz_of(
+    "wc-quiz",
+    question(
+        "Twenty random splits of one data set give twenty differences of the loss. Are they independent?",
+        [("yes, since the splits are drawn independently", "the splits are, but they share most of their rows."),
+         ("no: any two splits share most of their training rows", None),
+         ("only the test parts are",
+          "test parts of different splits overlap too, and the training parts nearly coincide.")],
+        why="More splits of the same rows are not more data. The correction adds what never averages out.",
+    ),
+    question(
+        "Two powers decide alike on every test row. Can their NLL differ?",
+        [("no", "the NLL looks at the probabilities and not only at the decisions."),
+         ("yes: one can be surer than the other", None),
+         ("only by rounding", "bold probabilities that are wrong now and then cost a lot.")],
+        why="α changes mostly the volume, and volume is charged in the NLL.",
+    ),
+    question(
+        "EP's log evidence is higher than that of every other power on all six sets. What follows?",
+        [("EP predicts best", "on several of them it does not."),
+         ("nothing about predictions", None),
+         ("the other powers have not converged", "they have; their estimates are lower by construction.")],
+        why="At fixed parameters the estimate rises with α whatever the data are.",
+    ),
+    question(
+        "The verdict 'reproduced' depends on a tolerance. When should it be chosen?",
+        [("before the runs", None),
+         ("after the first runs, when one knows the spread",
+          "then one knows which tolerance gives which verdict as well."),
+         ("it does not matter if it is reported", "a reader cannot tell how many others were considered.")],
+        why="Otherwise the tolerance is a result, and not a rule.",
+    ),
+)

@@ -3,10 +3,25 @@
 from functools import cache
 
 import numpy as np
-from exercises import Feedback, as_array, as_function, as_number, checker, close
+from exercises import (
+    ANY,
+    RIGHT,
+    Feedback,
+    NotWhole,
+    Within,
+    as_array,
+    as_things,
+    called,
+    checker,
+    close,
+    number,
+    numbers,
+    question,
+    quiz_of,
+)
 from scipy import stats
 
-from figures.experiments import runner, significance
+from figures.experiments import runner
 from figures.experiments.bui2017 import refits, uci_regression
 from pepcore import metrics, training
 
@@ -17,26 +32,35 @@ def losses(metric):
     return uci_regression.table(runner.results("uci_regression"), metric)
 
 
-@checker("wr-1-sign")
-def sign(answer):
-    answer = as_array(answer, (3,))
-    expected = np.array([stats.binomtest(k, n).pvalue for k, n in ((5, 5), (6, 8), (8, 8))])
-    if close(answer, expected, rtol=5e-3):
-        return None
-    if close(answer, expected / 2, rtol=5e-3):
-        return "that is one direction; a result as lopsided the other way would have surprised you as much."
-    if close(answer, [stats.binom.pmf(k, n, 0.5) for k, n in ((5, 5), (6, 8), (8, 8))], rtol=5e-3):
-        return "that is the chance of exactly this count; add the more lopsided ones, and the other direction."
-    if close(answer, [1 - stats.binom.cdf(k, n, 0.5) for k, n in ((5, 5), (6, 8), (8, 8))], rtol=5e-3):
-        return "P(more than k) leaves out k itself, which belongs to 'at least as lopsided'."
-    if close(answer[0], expected[0], rtol=1e-2):
-        return "the first is right. For 6 of 8 add up 6, 7 and 8, and 2, 1 and 0."
-    return "count: of 2^n equally likely outcomes, how many have at least k heads, or at least k tails?"
+RESULTS = (5, 5), (6, 8), (8, 8)      # exercise 1: so many of so many
+P_VALUES = np.array([stats.binomtest(k, n).pvalue for k, n in RESULTS])
+EXACTLY = np.array([stats.binom.pmf(k, n, 0.5) for k, n in RESULTS])
+MORE = np.array([stats.binom.sf(k, n, 0.5) for k, n in RESULTS])
+
+numbers(
+    "wr-1-sign",
+    dict(zip(("5 of 5", "6 of 8", "8 of 8"), P_VALUES)),
+    decimals=3,
+    mistakes=[
+        (100 * P_VALUES, "right in per cent. Give them as probabilities, between 0 and 1."),
+        ((ANY, ANY, Within(low=1.0)), "probabilities are asked for, between 0 and 1."),
+        (P_VALUES / 2, "that is one direction; a result as lopsided the other way would have surprised you as much."),
+        (EXACTLY, "that is the chance of exactly this count; add the more lopsided ones, and the other direction."),
+        (2 * MORE, "this leaves out k itself, which belongs to 'at least as lopsided'."),
+        (MORE, "this leaves out k itself, which belongs to 'at least as lopsided', and the other direction."),
+        (P_VALUES[::-1], "the right numbers in the other order: 5 of 5 comes first."),
+    ],
+    otherwise=[
+        "for 5 of 5: of the 32 equally likely outcomes, how many are at least as lopsided, in either direction?",
+        "the first is right. For 6 of 8 which counts are at least as lopsided as 6, and which on the other side?",
+        "the first two are right. For 8 of 8 only two outcomes are so lopsided.",
+    ],
+    never=["binomtest"],
+)
 
 
-@checker("wr-2-ranks")
+@checker("wr-2-ranks", never=["1 + lost.sum", "1 + Σ"])
 def ranks(answer):
-    as_function(answer)
     rng = np.random.default_rng(0)
     for K in (2, 5):
         table = rng.normal(size=(30, K)) + np.arange(K)
@@ -44,9 +68,7 @@ def ranks(answer):
         wins = np.mean(table[:, :, None] < table[:, None, :], axis=0)
         for diagonal in (0.0, 0.5, np.nan):
             np.fill_diagonal(wins, diagonal)
-            result = answer(wins.copy())
-            if result is None:
-                return "the function returns nothing yet."
+            result = called(answer, wins)
             if np.isnan(diagonal) and np.isnan(np.asarray(result, dtype=float)).any():
                 return "the diagonal may hold anything, NaN as well: nobody plays against itself. Leave it out."
             result = as_array(result, (K,))
@@ -60,116 +82,154 @@ def ranks(answer):
             if diagonal == 0.0 and close(result, expected + 1, rtol=1e-9):
                 return "one too many for each: the diagonal is among the losses."
             if close(result, [wins[i][off[i]].mean() for i in range(K)], rtol=1e-9):
-                return "that is the mean share of wins. A rank is one plus the number of rivals that are better, on average."
-            return f"not the average ranks (diagonal {diagonal:g}). Start at one and add the share that is lost to each other."
+                return "that is the mean share of wins. A rank counts the rivals that are better."
+            return (f"not the average ranks (diagonal {diagonal:g}). In one comparison, how does a rank follow from "
+                    "who beats whom?")
     return None
 
 
-@checker("wr-3-corrected")
-def corrected(answer):
-    answer = as_number(answer)
-    here = losses("smse").loc["concrete"].xs(20, level="M")
-    log_ratio, difference = np.log(here[0.0] / here[0.5]).to_numpy(), (here[0.0] - here[0.5]).to_numpy()
+SPLITS, PART = 20, 1 / 9              # exercise 3: test rows over training rows
+WORTH = 1 / (1 / SPLITS + PART)
 
-    def p(margin, fraction=uci_regression.TEST_FRACTION):
-        return significance.corrected_t_test(margin, np.zeros(len(margin)), fraction)
+numbers(
+    "wr-3-worth",
+    {"20 splits": WORTH, "no end of splits": 1 / PART, "factor": np.sqrt(SPLITS / WORTH)},
+    digits=2,
+    mistakes=[
+        ((SPLITS, ANY, ANY), "that is what they would be worth if they shared no row."),
+        ((1 / SPLITS + PART, ANY, ANY),
+         "that is the factor of the variance. Which number of independent splits has it as one over n?"),
+        ((1 / (1 / SPLITS + 0.1), ANY, ANY),
+         "the ratio is test rows over training rows, 10 against 90, not 10 against 100."),
+        ((RIGHT, Within(low=100.0), ANY),
+         "the first is right. One part of the variance does not fall with the number of splits."),
+        ((RIGHT, 10.0, ANY), "the first is right. The ratio is test rows over training rows, 10 against 90."),
+        ((RIGHT, RIGHT, SPLITS / WORTH),
+         "the first two are right. That is the factor of the variance; t is divided by its root."),
+        ((RIGHT, RIGHT, np.sqrt(WORTH / SPLITS)),
+         "the first two are right. The correction makes t smaller: by which factor is it divided?"),
+    ],
+    otherwise=[
+        "the variance of the mean of n independent splits is that of one split over n. What does (wr-ratio) have in "
+        "the place of 1/n?",
+        "the first is right. Which part of the variance is left when there is no end of splits?",
+        "the first two are right. t is a mean over its standard error: what becomes of the standard error?",
+    ],
+    never=["1/20 + 1/9", "1/n + 1/9"],
+)
 
-    if close(answer, p(log_ratio), rtol=1e-2):
-        return None
-    if close(answer, stats.ttest_1samp(log_ratio, 0).pvalue, rtol=1e-3):
-        return "that is the plain paired t-test, which takes the splits to be independent. They share most of their rows."
-    if close(answer, p(log_ratio) / 2, rtol=1e-3):
-        return "that is one-sided; you would have believed the opposite as well."
-    if close(answer, p(difference), rtol=1e-3):
-        return "these are differences of the SMSE; log ratios are asked for."
-    if close(answer, significance.wilcoxon(log_ratio, np.zeros(len(log_ratio))), rtol=1e-3):
-        return "that is Wilcoxon's test, which takes the splits to be independent as well."
-    n = len(log_ratio)
-    t = log_ratio.mean() / np.sqrt(log_ratio.var(ddof=1) * (1 / n + uci_regression.TEST_FRACTION))
-    if close(answer, 2 * stats.t.sf(abs(t), n - 1), rtol=1e-3):
-        return "almost: the term is n_test / n_train, 10 against 90, not 10 against 100."
-    return "not the p-value asked for. Log ratios of concrete at M = 20, one per split; sample variance with n − 1."
+
+@cache
+def smallest():
+    """The smallest k for which EP has the better mean, each power without its own k worst runs."""
+    ordered = {alpha: np.sort(losses("smll")[alpha]) for alpha in (0.5, 1.0)}
+    better = lambda k: ordered[1.0][: len(ordered[1.0]) - k].mean() < ordered[0.5][: len(ordered[0.5]) - k].mean()
+    return next(k for k in range(len(ordered[1.0])) if better(k))
 
 
-@checker("wr-4-mislead")
-def mislead(answer):
-    answer = as_number(answer)
-    half, ep = (np.sort(losses("smll")[alpha]) for alpha in (0.5, 1.0))
-
-    def ep_is_better(k):
-        return ep[:len(ep) - k].mean() < half[:len(half) - k].mean()
-
-    expected = next(k for k in range(len(ep)) if ep_is_better(k))
-    if answer == expected:
-        return None
-    if answer != int(answer) or answer < 0:
-        return "a number of runs is asked for, a whole one."
-    if ep_is_better(int(answer)):
-        return "EP has the better mean then, but already for a smaller k."
+@cache
+def smallest_together():
+    """The same where both powers lose the comparisons in which EP is worst."""
     rows = losses("smll").sort_values(1.0)
-    same = np.cumsum(rows[1.0].to_numpy()) < np.cumsum(rows[0.5].to_numpy())     # the first so many comparisons
-    if answer == len(ep) - 1 - np.flatnonzero(same).max(initial=-1):
-        return "you left out the same comparisons for both, those where EP is worst. Leave out each power's own worst runs."
-    return "with so few left out, α = 0.5 still has the better mean. The worst runs are those with the largest SMLL."
+    better = np.cumsum(rows[1.0].to_numpy()) < np.cumsum(rows[0.5].to_numpy())     # over the first so many comparisons
+    return len(rows) - 1 - np.flatnonzero(better).max(initial=-1)
 
 
-@checker("wr-5-loss")
-def stated_loss(answer):
-    answer = as_array(answer, (2,))
+number(
+    "wr-4-mislead",
+    smallest,
+    digits=6,
+    mistakes=[
+        (NotWhole(), "a number of runs is asked for, a whole one."),
+        (Within(high=-1.0), "a number of runs is not negative."),
+        (0, "with all runs EP is the worse one."),
+        (smallest_together,
+         "you left out the same comparisons for both, those where EP is worst. Leave out each power's own worst runs."),
+        (lambda: Within(low=smallest() + 0.5), "EP has the better mean then, but already for a smaller k."),
+    ],
+    otherwise="with so few left out, α = 0.5 still has the better mean. The worst runs are those with the largest "
+              "SMLL.",
+)
+
+
+@cache
+def pain():
+    """What the customer pays at each power: the two regrets in her units, for each pair of data set and M."""
     table = runner.results("uci_regression")
-    smse, smll = (uci_regression.regret(table, metric) for metric in ("smse", "smll"))
-    pain = smse / 10 + smll / 0.1
-    right = np.array([pain.mean().idxmin(), pain.max().idxmin()])
-    if close(answer, right):
-        return None
-    if not np.isin(answer, uci_regression.ALPHAS).all():
-        return f"choose among the powers of the study: {', '.join(f'{alpha:g}' for alpha in uci_regression.ALPHAS)}."
-    if close(answer, right[::-1]):
-        return "the average comes first, the worst second."
-    if close(answer[0], right[0]):
-        return "the first is right. For the second add the two regrets in each pair of data set and M, then take the largest."
-    if close(answer[0], (smse + smll).mean().idxmin()):
-        return "per cent and nats were added as they are; ten per cent weigh as much as a tenth of a nat."
-    if answer[0] in (smse.mean().idxmin(), smll.mean().idxmin()):
-        return "that is the choice for one of the two losses alone; she pays for both."
-    return "divide the first regret by 10 and the second by 0.1, add, average over the rows, and take the smallest."
+    return {metric: uci_regression.regret(table, metric) for metric in ("smse", "smll")}
 
 
-@checker("wr-6-ties")
-def ties(answer):
-    answer = as_array(answer, (3,))
-    factor = 1 + refits.TOLERANCE["smse"]
-    ratio = losses("smse")[0.0] / losses("smse")[0.5]
-    won, lost = 100 * np.mean(ratio > factor), 100 * np.mean(ratio < 1 / factor)
-    right = np.array([won, lost, 100 - won - lost])
-    if close(answer, right, rtol=2e-3):
-        return None
-    if close(answer, right / 100, rtol=2e-3):
-        return "right as shares; per cent are asked for."
-    if close(answer, right[[1, 0, 2]], rtol=2e-3):
-        return "wins and losses are exchanged: a small SMSE is good."
-    difference = losses("smse")[0.0] - losses("smse")[0.5]
-    inside = 100 * np.mean(np.abs(difference) <= refits.TOLERANCE["smse"])
-    if close(answer[2], inside, rtol=1e-3):
-        return "the tolerance is a fraction of the SMSE, a factor between the two, and not a difference."
-    if abs(answer.sum() - 100) > 0.1:
-        return f"the three make {answer.sum():.0f} %; every comparison is one of won, lost and tied."
-    return "compare the ratio of the two SMSE with the factor and with one over it."
+def chosen(smse=0.1, smll=10.0, summary="mean"):
+    """The power with the smallest mean, or largest, of the weighted regrets."""
+    summed = getattr(smse * pain()["smse"] + smll * pain()["smll"], summary)()
+    return float(summed.idxmin())
 
 
-@checker("wr-7-study")
+numbers(
+    "wr-5-loss",
+    lambda: (chosen(), chosen(summary="max")),
+    labels=("average", "worst case"),
+    decimals=2,
+    mistakes=[
+        ((Within(low=1.01), ANY), "a power lies between 0 and 1."),
+        ((ANY, Within(low=1.01)), "a power lies between 0 and 1."),
+        (lambda: (chosen(1.0, 1.0), ANY),
+         "per cent and nats were added as they are; ten per cent weigh as much as a tenth of a nat."),
+        (lambda: (chosen(smse=0.0), ANY), "that is the choice for the log loss alone; she pays for both."),
+        (lambda: (RIGHT, chosen(1.0, 1.0, "max")),
+         "the first is right. In the second the two regrets have the same units as in the first."),
+        ((RIGHT, 1.0), "the first is right. In the worst case EP costs most of all."),
+    ],
+    otherwise=[
+        "put both regrets into one unit, add them, average over the pairs of data set and M, and compare the powers "
+        "of the study.",
+        "the first is right. For the second add the two regrets in each pair of data set and M, then take the largest.",
+    ],
+    never=['regrets["smse"] / 10'],
+)
+
+
+@cache
+def shares(difference=False):
+    """Per cent of the comparisons that α = 0.5 wins against VFE, loses and ties in squared error."""
+    vfe, half, tolerance = losses("smse")[0.0], losses("smse")[0.5], refits.TOLERANCE["smse"]
+    won = vfe - half > tolerance if difference else vfe / half > 1 + tolerance
+    lost = half - vfe > tolerance if difference else vfe / half < 1 / (1 + tolerance)
+    return 100 * np.array([won.mean(), lost.mean(), 1 - won.mean() - lost.mean()])
+
+
+numbers(
+    "wr-6-ties",
+    shares,
+    labels=("won", "lost", "tied"),
+    decimals=1,
+    mistakes=[
+        (lambda: shares() / 100, "right as shares; per cent are asked for."),
+        (lambda: shares()[[1, 0, 2]], "wins and losses are exchanged: a small SMSE is good."),
+        (lambda: shares()[[2, 0, 1]], "the right numbers in the wrong order: won, lost, tied."),
+        (lambda: shares(True),
+         "the tolerance is a fraction of the SMSE, a factor between the two, and not a difference."),
+        (lambda: 100 * np.array([(losses("smse")[0.0] > losses("smse")[0.5]).mean(),
+                                 (losses("smse")[0.0] < losses("smse")[0.5]).mean(), 0.0]),
+         "that is without a tolerance: every difference counts."),
+    ],
+    otherwise=[
+        "compare the ratio of the two SMSE with the factor.",
+        "the first is right. When does a comparison count as lost?",
+        "the first two are right. Every comparison is one of won, lost and tied.",
+    ],
+)
+
+
+@checker("wr-7-study", never=["one_run("])
 def study(answer):
-    as_function(answer)
     rng = np.random.default_rng(0)
     X = 5 + 3 * rng.normal(size=(40, 2))
     y = 20 + 4 * np.sin(X[:, 0]) + rng.normal(size=40)
     X[:8] += 6      # test rows that lie elsewhere: whoever standardises with them is found out
     orders = [np.arange(40), np.roll(np.arange(40), 5)]
     splits = [(order[8:], order[:8]) for order in orders]
-    result = answer(X.copy(), y.copy(), 0.5, 0.0, [(train.copy(), test.copy()) for train, test in splits])
-    if result is None:
-        return "the function returns nothing yet."
-    result = as_array(result, (2,))
+    result = as_array(called(answer, X, y, 0.5, 0.0, [(train.copy(), test.copy()) for train, test in splits]), (2,))
 
     def loss(train, test, alpha, noise=True, leak=False, metric=metrics.smll):
         whole = (X, y) if leak else (X[train], y[train])
@@ -198,3 +258,54 @@ def study(answer):
         raise Feedback("the margins are not finite.")
     off = np.max(np.abs(result - right))
     return f"the margins differ from mine by up to {off:.2g}. Standardise, fit with the options given, take the SMLL."
+
+
+@checker("wr-8-yours", never=["margins(X"])
+def your_margins(answer):
+    found, part = as_things(answer, 2, "the margins of your splits (S,) and test rows over training rows")
+    found, part = as_array(found), float(as_array(part, ()))
+    if found.ndim != 1 or len(found) < 10:
+        raise Feedback(f"one margin for each of at least 10 splits is asked for; got shape {found.shape}.")
+    if not np.isfinite(found).all():
+        return "some margins are infinite: look at the split where this happens."
+    if found.std() == 0:
+        return "all margins are the same: are the splits different, and was the power handed on?"
+    if not 0 < part < 5:
+        return "the ratio is that of two numbers of rows: test over training."
+    if np.isin(found, (-1, 0, 1)).all():
+        return "these are wins and losses; the margins themselves are asked for."
+    return None
+
+
+quiz_of(
+    "wr-quiz",
+    question(
+        "EP is first in half of the comparisons and has a bad average rank. How can both be true?",
+        [("a rank is a mean of ranks, so it counts how often EP is last as well", None),
+         ("the average rank weighs the sizes of the losses", "a rank does not know how large a loss is."),
+         ("one of the two numbers is wrong", "both come from the same table.")],
+        why="How often a method fails decides its rank, how badly decides its mean.",
+    ),
+    question(
+        "Regret in squared error and regret in log loss prefer different powers. Who decides?",
+        [("the log loss, since it is proper", "a proper loss can still be the wrong loss for whoever pays."),
+         ("the loss of the one who pays for the predictions", None),
+         ("the average of the two", "an average needs a rate of exchange, and that is a decision as well.")],
+        why="A stated loss ends the argument.",
+    ),
+    question(
+        "You test 45 pairs of data set and M at the level of 5 %. How many discoveries do you expect if there is "
+        "nothing to discover?",
+        [("none", "one in twenty true nulls is rejected at this level."),
+         ("two or three", None),
+         ("half of them", "that would need a level of 50 %.")],
+        why="That is what Holm's correction is for.",
+    ),
+    question(
+        "Which of these changes a prediction most on the eight data sets?",
+        [("the choice of α between 0.4 and 0.8", "the valley is flat there."),
+         ("the number of pseudo-inputs M", None),
+         ("the random split", "splits of one set differ less than two sizes of M.")],
+        why="Choosing M matters more than choosing α.",
+    ),
+)

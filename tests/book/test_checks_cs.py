@@ -7,9 +7,9 @@ from conftest import changed, checker_tests
 from pepcore import datasets
 
 
-def include(alpha, C, k, q, r, below=1.0, sign=1.0, through=True):
-    s = np.append(C @ k if through else k, below)
-    return np.append(alpha, 0.0) + q * s, np.pad(C, (0, 1)) + sign * r * np.outer(s, s)
+def include(alpha, C, k, q, r):
+    s = np.append(C @ k, 1.0)
+    return np.append(alpha, 0.0) + q * s, np.pad(C, (0, 1)) + r * np.outer(s, s)
 
 
 def forget(alpha, C, K, i):
@@ -29,24 +29,23 @@ def drop(alpha, C, K, i):
     return np.delete(alpha, i), np.delete(np.delete(C, i, axis=0), i, axis=1)
 
 
-def project(alpha, C, K, k, own, q, r, factor=lambda r, h, variance: 1 / (1 + r * h)):
-    e = np.linalg.solve(K, k)
-    s, eta = C @ k + e, factor(r, own - k @ e, own + k @ C @ k)
-    return alpha + q * eta * s, C + r * eta * np.outer(s, s)
+def swap(alpha, C, K, k, own, q, r, i, corner=True):
+    """Take in, then forget, with the newcomer's own variance in the corner of the larger matrix, or 1."""
+    larger = np.block([[K, k[:, None]], [k, np.array(own if corner else 1.0)]])
+    return forget(*include(alpha, C, k, q, r), larger, i)
 
 
-def projected_with(factor):
-    return lambda *arguments: project(*arguments, factor=factor)
+def forget_first(alpha, C, K, k, own, q, r, i):
+    stay = np.arange(len(K)) != i
+    return include(*forget(alpha, C, K, i), k[stay], q, r)
 
 
-def without_newcomer(alpha, C, K, k, own, q, r):
-    eta = 1 / (1 + r * (own - k @ np.linalg.solve(K, k)))
-    return alpha + q * eta * C @ k, C + r * eta * np.outer(C @ k, C @ k)
+def struck_out(alpha, C, K, k, own, q, r, i):
+    return drop(*include(alpha, C, k, q, r), K, i)
 
 
-def lean(P, K, i, sign=1.0):
-    r = np.arange(len(K)) != i
-    return P[:, r] + sign * np.outer(P[:, i], np.linalg.solve(K[np.ix_(r, r)], K[r, i]))
+def newcomer_out(alpha, C, K, k, own, q, r, i):
+    return swap(alpha, C, K, k, own, q, r, len(K))
 
 
 def farthest_first():
@@ -59,53 +58,43 @@ def farthest_first():
 
 
 q = np.sqrt(2 / (5 * np.pi))
+FULL = np.sin(np.linspace(0, 6, 30))
+FIRST, SECOND = FULL + 0.1 * np.cos(7 * FULL), FULL - 0.2 * np.cos(3 * FULL)
 RIGHT = {
     "cs-1-first": (q, -(q**2), q**2 / (1 - 4 * q**2)),
-    "cs-2-include": include,
+    "cs-2-twice": (3 / 2.5, -2 / 2.5),
     "cs-3-prune": forget,
-    "cs-4-project": project,
+    "cs-4-swap": swap,
     "cs-5-disguise": (0.7, 0.45, 6.0),
-    "cs-6-directions": lean,
+    "cs-6-yours": (FIRST, SECOND, FULL),
     "cs-7-nystrom": ([0.0], [5.0], 5.0, 0.1),
     "cs-8-order": farthest_first(),
 }
 ALSO_RIGHT = [
-    ("cs-1-first", [0.36, -0.13, 0.26]),
-    ("cs-2-include", lambda *given: list(include(*given))),
-    ("cs-3-prune", lambda *given: list(forget(*given))),
-    ("cs-4-project", lambda *given: list(project(*given))),
     ("cs-7-nystrom", [[0.0], [5.0], 5.0, 0.1]),
 ]
 WRONG = [
-    ("cs-1-first", (np.sqrt(2 / np.pi), -2 / np.pi, 1.0), "blur"),
-    ("cs-1-first", (q, q**2, 0.3), "wrong sign"),
-    ("cs-1-first", (q, -(q**2), q**2), "not −r"),
-    ("cs-1-first", (0.36, -0.13, 0.25), "third number"),
-    ("cs-2-include", lambda *given: include(*given, below=0.0), "last element of g is 1: the newcomer acts too"),
-    ("cs-2-include", lambda *given: include(*given, through=False), "g holds C k above the 1, not k"),
-    ("cs-2-include", lambda *given: include(*given, sign=-1.0), "C loses"),
-    ("cs-2-include", changed(include, 1, lambda C: 2 * C), "r g gᵀ"),
-    ("cs-2-include", lambda *given: (np.zeros(5), np.zeros((5, 5))), "by q g and r g gᵀ"),
-    ("cs-2-include", lambda *given: include(*given)[0], "as a tuple"),
-    ("cs-2-include", lambda *given: None, "returns nothing"),
     ("cs-3-prune", marginalise, "marginal"),
     ("cs-3-prune", drop, "dropped"),
-    ("cs-4-project", projected_with(lambda r, h, variance: 1.0), "without η"),
-    ("cs-4-project", projected_with(lambda r, h, variance: 1 / (1 + r * variance)), "not the predictive"),
-    ("cs-4-project", projected_with(lambda r, h, variance: 1 + r * h), "one over"),
-    ("cs-4-project", projected_with(lambda r, h, variance: 1 / (1 - r * h)), "sign in η"),
-    ("cs-4-project", without_newcomer, "ĝ lacks ê"),
-    ("cs-4-project", lambda *given: (np.zeros(4), np.zeros((4, 4))), "ĝ = C k + K⁻¹k"),
-    ("cs-5-disguise", (0.3, 0.45, 6.0), "against each other"),
-    ("cs-5-disguise", (0.7, 0.25, 6.0), "not ρ"),
-    ("cs-5-disguise", (0.7, 0.45, 1 / 6), "ratio round"),
-    ("cs-6-directions", lambda P, K, i: np.delete(P, i, axis=1), "column was dropped"),
-    ("cs-6-directions", lambda P, K, i: lean(P, K, i, sign=-1.0), "sign is turned"),
-    ("cs-6-directions", lambda P, K, i: P, "one column per basis vector"),
+    ("cs-3-prune", changed(forget, 1, lambda C: 2 * C), "alpha is right, C is not"),
+    ("cs-3-prune", lambda alpha, C, K, i: (np.zeros(3), np.zeros((3, 3))), "not the process that is closest"),
+    ("cs-4-swap", struck_out, "nobody was told"),
+    ("cs-4-swap", newcomer_out, "the newcomer went out again"),
+    ("cs-4-swap", forget_first, "the old vector went first"),
+    ("cs-4-swap", lambda *given: swap(*given, corner=False), "own prior variance in its corner"),
+    ("cs-4-swap", changed(swap, 1, lambda C: 2 * C), "alpha is right, C is not"),
+    ("cs-4-swap", lambda *given: (np.zeros(4), np.zeros((4, 4))), "In which order"),
+    ("cs-6-yours", (FIRST, FIRST, FULL), "both orders end alike"),
+    ("cs-6-yours", (FIRST, FULL, FULL), "so large that nothing had to go"),
+    ("cs-6-yours", (FIRST, -SECOND, FULL), "runs against"),
+    ("cs-6-yours", (FIRST, SECOND, 0 * FULL), "the same everywhere"),
+    ("cs-6-yours", (FIRST[:5], SECOND[:5], FULL[:5]), "at least 20"),
     ("cs-7-nystrom", ([0.0], [0.1], 0.1, 0.1), "the variance is"),
     ("cs-7-nystrom", ([0.0], [5.0], 5.0, -1.0), "between"),
     ("cs-8-order", np.arange(100), "its distance is"),
+    ("cs-7-nystrom", ([], [5.0], 5.0, 0.1), "at least one"),
     ("cs-8-order", np.zeros(100), "once"),
+    ("cs-8-order", np.zeros(5), "shape (100,)"),
 ]
 
 

@@ -5,6 +5,9 @@ from checks import gp
 from conftest import checker_tests
 from exercises import check
 
+from pepcore.features import feature_map
+from pepcore.kernels import SquaredExponential
+
 
 def solve_chain(K, y):
     L = np.linalg.cholesky(K)
@@ -38,6 +41,8 @@ def pathwise(K_sx, K_hat, f_s, f_x, epsilon, y):
 
 
 k = np.exp(-0.5 * 1.5**2)
+KERNEL, INPUTS = SquaredExponential(1.3, 0.7), np.random.default_rng(5).normal(size=(60, 2))
+MISSED = np.array([feature_map(KERNEL, INPUTS[:M], INPUTS).h.sum() / (1.3 * 60) for M in gp.SIZES])
 RIGHT = {
     "gp-1-one-datum": (1.6 * k, np.sqrt(1 - 0.8 * k**2)),
     "gp-2-half": np.sqrt(np.log(2)),
@@ -45,26 +50,11 @@ RIGHT = {
     "gp-4-pathwise": pathwise,
     "gp-5-pull-back": back_through_cholesky(mirror),
     "gp-6-clothes": lambda gamma, beta, K: (K @ gamma, K - K @ beta @ K),
+    "gp-8-yours": (KERNEL, INPUTS, MISSED),
 }
 ALSO_RIGHT = [
-    ("gp-1-one-datum", (0.52, 0.96)),
-    ("gp-2-half", 0.833),
 ]
 WRONG = [
-    ("gp-1-one-datum", (1.6 * k, 1 - 0.8 * k**2), "variance"),
-    ("gp-1-one-datum", (2 * k, 1.0), "exact"),
-    ("gp-1-one-datum", (1.6 * k, np.sqrt(1.25 - 0.8 * k**2)), "new observation"),
-    ("gp-1-one-datum", (1.6 * k, np.sqrt(1 - k**2)), "in the variance the observation is treated as exact"),
-    ("gp-1-one-datum", (0.52, 0.946), "in the variance the observation is treated as exact"),
-    ("gp-1-one-datum", (0.52, 0.92), "variance"),
-    ("gp-1-one-datum", (1.6 * k**2, 0.96), "one half"),
-    ("gp-1-one-datum", (0.53, 0.96), "divided by one number"),
-    ("gp-1-one-datum", 1.6 * k, "shape"),
-    ("gp-2-half", np.sqrt(2 * np.log(2)), "correlation"),
-    ("gp-2-half", 1.18, "correlation"),
-    ("gp-2-half", np.log(2), "squared"),
-    ("gp-2-half", 0.84, "one pseudo-input"),
-    ("gp-2-half", -np.sqrt(np.log(2)), "positive"),
     ("gp-3-chain", leave_one_out, "all others"),
     ("gp-3-chain", lambda K, y: solve_chain(K[::-1, ::-1], y[::-1])[::-1], "after it"),
     ("gp-3-chain", lambda K, y: None, "returns nothing"),
@@ -75,7 +65,17 @@ WRONG = [
     ("gp-5-pull-back", back_through_cholesky(lambda S: S), "which half"),
     ("gp-5-pull-back", back_through_cholesky(lambda S: mirror(S.T)), "upper"),
     ("gp-5-pull-back", back_through_cholesky(mirror, 0.5), "factor"),
+    ("gp-5-pull-back", lambda L, T: 0 * T, "Which entries of L are free"),
     ("gp-6-clothes", lambda gamma, beta, K: (K @ gamma, K @ beta @ K), "explained"),
+    ("gp-6-clothes", lambda gamma, beta, K: (K @ gamma, K), "prior included"),
+    ("gp-6-clothes", lambda gamma, beta, K: K @ gamma, "the mean (M,) and the covariance"),
+    ("gp-8-yours", (KERNEL, INPUTS, [0.5, 0.4, 0.3]), "four shares"),
+    ("gp-8-yours", (KERNEL, INPUTS[:10], MISSED), "at least 50 rows"),
+    ("gp-8-yours", (KERNEL, INPUTS, np.zeros(4)), "nothing is missed"),
+    ("gp-8-yours", (KERNEL, INPUTS, 60 * MISSED), "lies between 0 and 1"),
+    ("gp-8-yours", (KERNEL, INPUTS, 0.2 * MISSED), "below the floor"),
+    ("gp-8-yours", (KERNEL, INPUTS, MISSED[::-1]), "the order of the sizes"),
+    ("gp-8-yours", (1.0, INPUTS, MISSED), "comes the kernel"),
     ("gp-6-clothes", lambda gamma, beta, K: (np.linalg.solve(K, gamma), K), "multiply"),
 ]
 

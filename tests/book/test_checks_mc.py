@@ -46,6 +46,10 @@ X, y = mc.labelled(25, 1)
 half = np.empty(25, int)
 half[np.argsort(X[:, 0])] = np.arange(25) * 2 // 25
 
+CLASSES = np.arange(60) % 3
+EP = np.random.default_rng(8).dirichlet(np.ones(3), 60) + 2.0 * np.eye(3)[CLASSES]
+EP /= EP.sum(axis=1, keepdims=True)
+SEP = 0.9 * EP + 0.1 / 3
 RIGHT = {
     "mc-1-pieces": np.log(2.0 ** (C - 1) / C),
     "mc-2-site": sites_by_integration,
@@ -53,41 +57,45 @@ RIGHT = {
     "mc-4-cavity": cavity_by_removal,
     "mc-5-batch": batch_by_rows,
     "mc-6-groups": 3 * half + y,
+    "mc-7-yours": (CLASSES, EP, SEP),
 }
 ALSO_RIGHT = [
-    ("mc-1-pieces", (1.2, 10.2)),
     ("mc-2-site", sites_of_joined_tuples),
     ("mc-4-cavity", lambda *given: list(cavity_by_removal(*given))),
 ]
 WRONG = [
-    ("mc-1-pieces", np.log(2.0 ** (C - 1)), "costs log C"),
-    ("mc-1-pieces", np.log(2.0**C / C), "not C"),
-    ("mc-1-pieces", -np.log(2.0 ** (C - 1) / C), "sign"),
-    ("mc-1-pieces", (1.0, 2.0), "one half"),
-    ("mc-1-pieces", (1.0, 10.17), "one half"),
-    ("mc-1-pieces", (1.35, 10.17), "one half"),
-    ("mc-1-pieces", (-1.2, -10.2), "sign"),
-    ("mc-1-pieces", (1.86, 10.9), "not C"),
-    ("mc-2-site", partial(mc.two_sites, rival_sign=1.0), "misprint"),
+    ("mc-2-site", partial(mc.two_sites, signs=(1.0, 1.0)), "misprint"),
     ("mc-2-site", partial(mc.two_sites, with_residual=True), "denominators"),
     ("mc-2-site", partial(mc.two_sites, residual=False), "lacks the two residuals"),
-    ("mc-2-site", lambda *_: np.zeros(4), "for each role"),
-    ("mc-3-memory", (1_080_000, 402_000, 11_167), "two numbers"),
-    ("mc-3-memory", (1, 402_000, 11_167), "C − 1 factors"),
-    ("mc-3-memory", (2_160_000, 400_000, 11_167), "vectors b"),
-    ("mc-3-memory", (2_160_000, 40_000, 11_167), "for each class"),
-    ("mc-3-memory", (2_160_000, 402_000, 1), "last number"),
+    ("mc-2-site", partial(mc.two_sites, signs=(-1.0, 1.0)), "both first derivatives are turned round"),
+    ("mc-2-site", partial(mc.two_sites, with_noise=False), "the noise is missing"),
+    ("mc-2-site", partial(mc.two_sites, shift=0.0), "ν has a second term"),
+    ("mc-2-site", lambda *given: mc.two_sites(*given) * [1, -1, 1, -1], "both ν have the wrong sign"),
+    ("mc-2-site", lambda *given: mc.two_sites(*given)[[2, 3, 0, 1]], "the two roles are exchanged"),
+    ("mc-2-site", lambda *given: mc.two_sites(*given)[[1, 0, 3, 2]], "in another order"),
+    ("mc-2-site", lambda *given: mc.two_sites(*given)[[0, 2, 1, 3]], "in another order"),
+    ("mc-2-site", lambda *given: mc.two_sites(*given) * [1, 1, 1, 2], "at least one ν is not"),
+    ("mc-2-site", lambda *given: mc.two_sites(*given) * [1, 1, 3, 2], "the own class is right"),
+    ("mc-2-site", lambda *_: np.zeros(4), "neither τ is right"),
     ("mc-4-cavity", partial(mc.tied_cavity, prior_too=True), "prior"),
     ("mc-4-cavity", partial(mc.tied_cavity, shift_too=False), "loses its share"),
     ("mc-4-cavity", lambda Lam, b, n, alpha: mc.tied_cavity(Lam, b, n, 1.0), "fraction"),
     ("mc-4-cavity", lambda *_: np.zeros(3), "tuple"),
-    ("mc-4-cavity", lambda Lam, b, n, alpha: (b, Lam), "precision is"),
-    ("mc-5-batch", partial(mc.batch_step, weight=1.0), "N/B"),
-    ("mc-5-batch", lambda Lam, A, tau, N, epsilon: Lam + epsilon * N / 4 * (A * tau) @ A.T, "grows"),
-    ("mc-5-batch", lambda Lam, *_: Lam, "mix"),
+    ("mc-4-cavity", lambda Lam, b, n, alpha: (b, Lam), "not the cavity"),
+    ("mc-5-batch", partial(mc.batch_step, weight=1.0), "which weight"),
+    ("mc-5-batch", lambda Lam, A, tau, N, epsilon: Lam + epsilon * N / 4 * (A * tau) @ A.T, "grows for ever"),
+    ("mc-5-batch", lambda Lam, *_: Lam, "not the new sum"),
     ("mc-6-groups", np.arange(25), "25 groups"),
     ("mc-6-groups", np.full(25, 0.5), "whole numbers"),
     ("mc-6-groups", np.zeros(25), "away from EP"),
+    ("mc-7-yours", (CLASSES, EP, EP), "was the approximation handed on"),
+    ("mc-7-yours", (CLASSES, np.log(EP), SEP), "log probabilities"),
+    ("mc-7-yours", (CLASSES, 2 * EP - 0.5, SEP), "latent means"),
+    ("mc-7-yours", (CLASSES, 0.5 * EP, SEP), "adds up to 1"),
+    ("mc-7-yours", (CLASSES, np.eye(3)[CLASSES], SEP), "these are decisions"),
+    ("mc-7-yours", (CLASSES + 1, EP, SEP), "0 to C − 1"),
+    ("mc-7-yours", (CLASSES, EP[:, [1, 2, 0]], SEP), "order of the labels"),
+    ("mc-7-yours", (CLASSES, EP[:5], SEP), "S at least 30"),
 ]
 
 

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from checks import wd
 from conftest import checker_tests
-from exercises import check
 
 from pepcore import training
 
@@ -69,20 +68,10 @@ RIGHT = {
 }
 ALSO_RIGHT = [("wd-1-paper", (0.667, 2.5, 1.5)), ("wd-7-yours", [LOO.tolist(), TEST.tolist()])]
 WRONG = [
-    ("wd-1-paper", [2 / 3, 2.5, 0.5], "noise on top"),
-    ("wd-1-paper", [2 / 3, 0.5, 1.5], "the second datum"),
-    ("wd-1-paper", [5 / 6, 2.2, 1.4], "half of the site"),
-    ("wd-1-paper", [2 / 3, 2, 4 / 3], "from both data"),
-    ("wd-1-paper", [1 / 3, 2.5, 1.5], "begin with the posterior"),
-    ("wd-1-paper", [2 / 3, 0.0, 1.5], "Check the mean"),
-    ("wd-1-paper", [2 / 3, 2.5, 0.0], "divide s by c"),
-    ("wd-1-paper", [0.0, 0.0, 0.0], "begin with the posterior"),
-    ("wd-1-paper", [np.nan, 2.5, 1.5], "NaN"),
-    ("wd-1-paper", [2 / 3, 2.5], "shape (3,)"),
     ("wd-2-leverage", each(leverages, np.sum), "one number for each datum"),
     ("wd-2-leverage", lambda fit, X: leverages(fit, X, residual=1.0), "residual variance h"),
     ("wd-2-leverage", each(leverages, lambda found: 1 - found), "that is c"),
-    ("wd-2-leverage", marginal_over_noise, "α h + σ²"),
+    ("wd-2-leverage", marginal_over_noise, "larger than the noise"),
     ("wd-2-leverage", each(leverages, np.zeros_like), "not the leverages"),
     ("wd-2-leverage", each(leverages, lambda found: found[:-1]), "shape (25,)"),
     ("wd-2-leverage", each(leverages, lambda found: found * np.nan), "NaN"),
@@ -104,7 +93,7 @@ WRONG = [
     ("wd-4-regret", lambda estimate, test: test[np.arange(len(test)), estimate.argmin(axis=1)].mean() - test.mean(axis=0).min(),
      "not the best one on average"),
     ("wd-4-regret", each(regret, np.negative), "never negative"),
-    ("wd-4-regret", lambda estimate, test: 0.0, "in each row"),
+    ("wd-4-regret", lambda estimate, test: 0.0, "not the regret"),
     ("wd-5-cautious", lambda densities: wd.one_standard_error(densities, root=False), "smaller by √N"),
     ("wd-5-cautious", lambda densities: wd.one_standard_error(densities, paired=False), "use the differences"),
     ("wd-5-cautious", lambda densities: wd.one_standard_error(densities, largest=True), "the largest power"),
@@ -119,7 +108,7 @@ WRONG = [
     ("wd-6-anew", lambda *given: anew(*given, swap=True), "other way round"),
     ("wd-6-anew", lambda *given: anew(*given, power=0.5), "α = 0.5"),
     ("wd-6-anew", lambda *given: 0.0, "not the loss"),
-    ("wd-7-yours", LOO, "a pair"),
+    ("wd-7-yours", LOO, "as a tuple of 2"),
     ("wd-7-yours", (LOO, TEST[:, :3]), "one shape"),
     ("wd-7-yours", (LOO[:4], TEST[:4]), "at least 5 splits"),
     ("wd-7-yours", (LOO[:, :2], TEST[:, :2]), "3 powers"),
@@ -141,12 +130,3 @@ def test_the_standard_error_is_that_of_the_differences(number):
     lags = [densities[best] - row for row in densities]
     near = [k for k in range(6) if lags[k].mean() <= np.sqrt(lags[k].var(ddof=1) / 80)]
     assert wd.one_standard_error(densities) == near[0]
-
-
-@pytest.mark.parametrize("name", RIGHT)
-def test_no_hint_gives_the_numbers_away(name, capsys):
-    answers = [np.zeros(3), np.full(3, np.nan), 0.0, lambda *given: np.zeros(3), lambda *given: np.nan]
-    for answer in answers:
-        assert check(name, answer) is False
-        said = capsys.readouterr().out
-        assert not any(number in said for number in ("2/3", "0.667", "2.5", "1.5"))

@@ -1,26 +1,42 @@
-"""`check` itself, and that each exercise of the book has a checker that says no kindly."""
+"""`check` and `quiz` themselves, and that each exercise of the book is graded, judged kindly and solved in words."""
 
+import ast
+import inspect
 import json
 import re
+import textwrap
 
 import build_book
 import exercises
 import numpy as np
 import pytest
-from exercises import Feedback, as_array, as_function, as_number, check, close
+from checks.declared import Choice, Numbers, Quiz
+from exercises import Feedback, NoAnswer, as_array, as_function, as_number, as_things, check, close
 
 # Every check that a notebook calls, with what it printed when the notebook was executed. Where the solution stands,
 # the notebook prints "Correct."; nbval proves that it still does.
 CALL = re.compile(r"""\bcheck\(\s*["']([\w-]+)["']""")
-GARBAGE = [None, ..., "a word", {}, object(), np.array([]), np.nan, [1, [2, 3]], np.full((7, 3), 1e300), -1e9,
-           lambda *arguments: None, lambda: 1 / 0, [None, None]]
+QUIZ = re.compile(r"""\bquiz\(\s*["']([\w-]+)["']""")
+TITLE = re.compile(r"\{exercise\} ?(.*)\n:label: ([\w-]+)")
+GRADE = re.compile(r"(Warm-up|Core|Research), \d+ minutes(, on paper[^:]*|, your own (data|code))?: \S")
+GARBAGE = ["a word", {}, object(), np.array([]), np.nan, [1, [2, 3]], np.full((7, 3), 1e300), -1e9, lambda: 1 / 0,
+           [None, None], np.zeros(3), np.zeros((2, 2)), 0.0, lambda *arguments: 0.0, lambda *arguments: np.zeros(4),
+           lambda *arguments: np.full(4, np.nan), lambda *arguments: (0.0, 0.0), lambda *arguments: ...]
+DECLARED = exercises.declarations()
+NUMBERS = sorted(name for name, declared in DECLARED.items() if isinstance(declared, Numbers))
+QUIZZES = sorted(name for name, declared in DECLARED.items() if isinstance(declared, Quiz))
+FEW = {"start-here": 3}         # so many exercises at least; elsewhere six
+
+
+def cells(path):
+    return json.loads(path.read_text(encoding="utf-8"))["cells"]
 
 
 def called_and_printed():
     """Name of the check -> all that the cells which call it printed."""
     found = {}
     for path in build_book.chapters():
-        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        for cell in cells(path):
             names = CALL.findall("".join(cell["source"])) if cell["cell_type"] == "code" else []
             printed = "".join("".join(output.get("text", "")) for output in cell.get("outputs", []))
             for name in names:
@@ -28,9 +44,45 @@ def called_and_printed():
     return found
 
 
+def solutions():
+    """Label of an exercise -> words, code and printed output of its solution, in whichever order they stand."""
+    found: dict = {}
+    for path in build_book.chapters():
+        label = None
+        for cell in cells(path):
+            text = "".join(cell["source"])
+            if cell["cell_type"] == "markdown":
+                parts = re.split(r"\{solution(?:-start)?\} ([\w-]+)\n|\{solution-end\}", text)
+                for words, opened in zip(parts[::2], [*parts[1::2], "the end"]):
+                    if label:
+                        found[label]["words"] += words
+                    if opened != "the end":
+                        label = opened
+                        found.setdefault(label, {"words": "", "code": "", "printed": ""})
+            elif label:
+                found[label]["code"] += text + "\n"
+                found[label]["printed"] += "".join("".join(out.get("text", "")) for out in cell["outputs"])
+    return {label: solution for label, solution in found.items() if label}
+
+
+def titles():
+    """(chapter, title, label) of every exercise."""
+    return [(path.stem, title, label) for path in build_book.chapters() for cell in cells(path)
+            for title, label in TITLE.findall("".join(cell["source"]))]
+
+
 def test_every_check_of_the_book_has_a_checker_and_every_checker_is_used():
     assert set(called_and_printed()) == set(exercises.names())
-    assert len(exercises.names()) >= 5
+    assert len(exercises.names()) >= 70
+
+
+def test_every_quiz_is_asked_and_every_chapter_with_exercises_asks_one():
+    asked = {path.stem: QUIZ.findall("".join("".join(cell["source"]) for cell in cells(path)))
+             for path in build_book.chapters()}
+    assert sorted(name for names in asked.values() for name in names) == QUIZZES
+    with_exercises = {chapter for chapter, _, _ in titles()} - set(FEW)
+    assert all(asked[chapter] for chapter in with_exercises)
+    assert all(3 <= len(DECLARED[name].questions) <= 5 for name in QUIZZES)
 
 
 @pytest.mark.parametrize("name", sorted(called_and_printed()))
@@ -38,12 +90,96 @@ def test_the_solution_in_the_book_is_accepted(name):
     assert f"Correct. ({name})" in called_and_printed()[name]
 
 
+@pytest.mark.parametrize(("chapter", "title", "label"), titles(), ids=lambda part: part[:24])
+def test_every_exercise_says_its_grade_and_minutes(chapter, title, label):
+    assert GRADE.match(title), title
+
+
+def test_every_chapter_has_enough_exercises_of_each_kind():
+    for chapter in {chapter for chapter, _, _ in titles()}:
+        here = [title for place, title, _ in titles() if place == chapter]
+        assert len(here) >= FEW.get(chapter, 6), chapter
+        assert len({title.split(",")[0] for title in here}) >= (2 if chapter in FEW else 3), f"{chapter}: grades"
+        if chapter not in FEW:
+            assert any("on paper" in title for title in here), f"{chapter}: none on paper"
+            assert any("your own" in title for title in here), f"{chapter}: none on the reader's own data or code"
+
+
+@pytest.mark.parametrize(("label", "solution"), solutions().items(), ids=lambda part: part if isinstance(part, str) else "")
+def test_every_solution_says_its_answer_and_why(label, solution):
+    words = re.sub(r"```|:class: dropdown|:::", "", solution["words"])
+    assert len(words.split()) >= 15, f"a reason in words is missing: {words!r}"
+    printed = re.sub(r"Correct\. \([\w-]+\)", "", solution["printed"])
+    assert re.search(r"\d|True", printed), "no number of the answer is printed"
+
+
+# What checkers say.
+
 @pytest.mark.parametrize("name", exercises.names())
 def test_garbage_is_rejected_with_a_message(name, capsys):
     for answer in GARBAGE:
         assert check(name, answer) is False, f"accepts {answer!r}"
-        assert re.match(r"Not yet: .{10,}", capsys.readouterr().out), f"says nothing of use about {answer!r}"
+        assert re.match(r"(Not yet: |Put your answer ).{10,}", capsys.readouterr().out), f"nothing of use about {answer!r}"
+    for answer in (None, ...):
+        assert check(name, answer) is False
+        assert capsys.readouterr().out == "Put your answer in place of `...` and run this cell.\n"
 
+
+def squeezed(text):
+    """Text without what may be written in several ways."""
+    return re.sub(r"np\.|\s", "", text).replace("**", "^").replace("−", "-").replace("·", "*").lower()
+
+
+def messages(name):
+    """All that the checker of an exercise may say: what is declared, or the strings in its function."""
+    declared = DECLARED.get(name)
+    if isinstance(declared, Numbers):
+        return [hint for _, hint in declared.mistakes] + list(declared.otherwise)
+    if isinstance(declared, Choice):
+        return [hint for _, hint in declared.options if hint]
+    tree = ast.parse(textwrap.dedent(inspect.getsource(exercises._find(name))))
+    function = next(node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+    return [node.value for part in function.body for node in ast.walk(part)
+            if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+
+
+def formulas(name):
+    """What the solution of the book hands over or returns, as code without spaces."""
+    found = []
+    for solution in solutions().values():
+        if f'"{name}"' in solution["code"]:
+            tree = ast.parse(solution["code"])
+            values = [node.value for node in ast.walk(tree) if isinstance(node, ast.Return) and node.value]
+            found += [squeezed(ast.unparse(value)) for value in values]
+    return [formula for formula in found if len(formula) >= 8]
+
+
+@pytest.mark.parametrize("name", exercises.names())
+def test_no_message_says_the_solution(name):
+    said = [squeezed(message) for message in messages(name)]
+    for secret in [*exercises.never(name), *formulas(name)]:
+        assert not any(squeezed(secret) in message for message in said), f"a message says {secret}"
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_no_message_says_a_right_number(name):
+    for value in DECLARED[name].values():
+        for number in re.findall(r"(?<![\w.,])-?\d+\.\d+(?![\w])", " ".join(messages(name))):
+            assert not DECLARED[name].near(value).fits(float(number)), number
+
+
+@pytest.mark.parametrize("name", exercises.names())
+def test_answers_of_the_wrong_kind_earn_no_number_of_the_solution(name, capsys):
+    """Zeros, NaN, wrong shapes: the numbers that the book's solution prints do not appear in what is said of them."""
+    printed = [solution["printed"] for solution in solutions().values() if f"({name})" in solution["printed"]]
+    secret = {number for text in printed for number in re.findall(r"\d+\.\d{2,}", text)}
+    for answer in GARBAGE:
+        check(name, answer)
+    said = capsys.readouterr().out
+    assert not [number for number in secret if re.search(rf"(?<![\d.]){re.escape(number)}(?!\d)", said)]
+
+
+# `check` itself.
 
 def test_an_unknown_name_lists_names_like_it():
     name = exercises.names()[0]
@@ -67,9 +203,10 @@ def test_check_prints_and_returns(monkeypatch, capsys):
     assert check("demo-two", np.array([2.0])) is True
     assert check("demo-two", -2) is False
     assert check("demo-two", "two") is False
+    assert check("demo-two") is False
     assert capsys.readouterr().out.splitlines() == [
         "Correct. (demo-two)", "Correct. (demo-two)", "Not yet: the sign is turned round.",
-        "Not yet: numbers are asked for, this is of type str."]
+        "Not yet: numbers are asked for, this is of type str.", "Put your answer in place of `...` and run this cell."]
 
 
 def test_two_checkers_cannot_have_one_name(monkeypatch):
@@ -86,11 +223,15 @@ def test_helpers_say_what_is_wrong():
     assert as_number([3]) == 3.0
     assert as_array([[1, 2]], shape=(1, 2)).dtype == float
     assert as_function(len) is len
+    assert as_things([1, 2], 2, "two") == (1, 2)
     for use, message in [(lambda: as_number([1, 2]), "one number"), (lambda: as_array([1, 2], shape=(3,)), r"\(3,\)"),
                          (lambda: as_array([1, np.nan]), "1 of 2"), (lambda: as_array("x"), "type str"),
-                         (lambda: as_array(len), "a function"), (lambda: as_function(1), "function is asked")]:
+                         (lambda: as_array(len), "a function"), (lambda: as_function(1), "function is asked"),
+                         (lambda: as_things(1, 2, "two numbers"), "two numbers are asked for, as a tuple of 2")]:
         with pytest.raises(Feedback, match=message):
             use()
+    with pytest.raises(NoAnswer, match="returns nothing"):
+        exercises.called(lambda x: None, 1.0)
 
 
 def test_close_compares_with_the_largest_expected_number():

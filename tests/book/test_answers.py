@@ -1,0 +1,245 @@
+"""Answers that are numbers or a choice: judged in the notebook and in the page by the same declaration, in the same words.
+
+The page is driven in a real browser, from a file and without the built site: the boxes come from tools/answers.py, script
+and style from _static/.
+"""
+
+import os
+import shutil
+
+import answers
+import exercises
+import numpy as np
+import pytest
+from checks.declared import ANY, Choice, NotWhole, Numbers, Quiz, Within, read_number
+from conftest import NEEDS_BROWSER, ROOT
+from exercises import Feedback, feedback
+from test_browser import INSTALLED, OPTIONS
+
+DECLARED = exercises.declarations()
+NUMBERS = sorted(name for name, declared in DECLARED.items() if isinstance(declared, Numbers))
+CHOICES = sorted(name for name, declared in DECLARED.items() if isinstance(declared, Choice))
+QUIZZES = sorted(name for name, declared in DECLARED.items() if isinstance(declared, Quiz))
+RUBBISH = ["", "two", "1/0", "1,234.5", "nan", "a rather long answer, in words, that nobody could take for a number"]
+
+
+# Declared answers: every form of the right one, every mistake in its own words.
+
+def forms(declared):
+    """The right numbers as they are, as texts, with a decimal comma, with a Unicode minus, and rounded as asked."""
+    values = [float(value) for value in declared.values()]
+    exact = [repr(value) for value in values]
+    if declared.decimals is not None:
+        rounded = [f"{value:.{declared.decimals}f}" for value in values]
+    else:
+        rounded = [f"{value:.{declared.digits - 1}e}" for value in values]
+    yield values
+    yield np.array(values)
+    yield exact
+    yield [text.replace(".", ",") for text in exact]
+    yield [text.replace("-", "−") for text in exact]
+    yield rounded
+    yield [f" {1000 * value!r} / 1000 " for value in values]
+
+
+def mistaken(declared):
+    """(numbers, hint) for each declared mistake."""
+    right = [float(value) for value in declared.values()]
+    for pattern, hint in declared.rules():
+        values = []
+        for place, value in zip(pattern, right):
+            if place is ANY:
+                values.append(value)
+            elif isinstance(place, NotWhole):
+                values.append(value + 0.5)
+            elif isinstance(place, Within):
+                values.append(np.ceil(place.low) if np.isfinite(place.low) else np.floor(place.high))
+            else:
+                values.append(place.centre)
+        yield values, hint
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_a_right_number_passes_in_every_form(name):
+    for answer in forms(DECLARED[name]):
+        assert feedback(name, answer if len(DECLARED[name].labels) > 1 else answer[0]) is None, answer
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_every_declared_mistake_has_words_of_its_own(name):
+    hints = []
+    for values, hint in mistaken(DECLARED[name]):
+        assert feedback(name, values) == hint, values
+        hints.append(hint)
+    assert len(set(hints) | set(DECLARED[name].otherwise)) >= 4, "three mistakes and a word for every other answer"
+    assert set(hints).isdisjoint(DECLARED[name].otherwise)
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_a_choice_is_made_by_letter_or_text_and_every_wrong_option_has_a_hint(name):
+    declared = DECLARED[name]
+    for letter, (text, hint) in zip(declared.letters, declared.options):
+        assert feedback(name, letter) == feedback(name, letter.upper()) == feedback(name, text) == hint
+    assert len(declared.options) >= 3 and [hint for _, hint in declared.options].count(None) == 1
+    assert feedback(name, "z") == declared.which()
+
+
+def test_a_quiz_is_asked_and_answered(capsys):
+    for name in QUIZZES:
+        questions = DECLARED[name].questions
+        exercises.quiz(name)
+        asked = capsys.readouterr().out
+        assert all(option in " ".join(asked.split()) for question in questions for option, _ in question.options)
+        right = "".join(question.letters[question.right] for question in questions)
+        exercises.quiz(name, right)
+        said = " ".join(capsys.readouterr().out.split())
+        assert all(f"{place}. Correct. {question.why}" in said for place, question in enumerate(questions, start=1))
+        exercises.quiz(name, "?")
+        assert capsys.readouterr().out.count("Not yet: choose one") == len(questions)
+        hints = [hint for question in questions for _, hint in question.options if hint]
+        assert len(set(hints)) == len(hints)
+    with pytest.raises(ValueError, match="no quiz"):
+        exercises.quiz("gp-2-half")
+
+
+@pytest.mark.parametrize(("text", "value"), [("0.25", 0.25), ("0,25", 0.25), ("1/4", 0.25), ("2.5e-1", 0.25), ("-3", -3),
+                                             ("−3", -3), (" 7 ", 7), ("+.5", 0.5), ("1,5/3", 0.5), ("3.", 3)])
+def test_numbers_are_read_as_people_write_them(text, value):
+    assert read_number(text) == value
+
+
+@pytest.mark.parametrize("text", ["", "two", "1/0", "1/2/3", "1,234.5", "0x10", "nan", "inf", "1e999", "3 %", "1 2", "--1"])
+def test_what_is_no_number_is_said_to_be_none(text):
+    with pytest.raises(Feedback, match="number"):
+        read_number(text)
+
+
+# The page.
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    """All boxes on one page that lies in a file, in a real browser."""
+    from playwright.sync_api import sync_playwright
+
+    path = tmp_path_factory.mktemp("answers") / "page.html"
+    boxes = "".join(answers.box(name) for name in DECLARED)
+    head = "".join(f'<link rel="stylesheet" href="{(ROOT / "_static" / "answers.css").as_uri()}">'
+                   f'<script defer src="{(ROOT / "_static" / "answers.js").as_uri()}"></script>')
+    path.write_text(f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Answers</title>{head}<body><main>{boxes}',
+                    encoding="utf-8")
+    installed = next(filter(None, map(shutil.which, INSTALLED)), None)
+    with sync_playwright() as playwright:
+        if not installed and not os.path.exists(playwright.chromium.executable_path):
+            pytest.skip(NEEDS_BROWSER)
+        browser = playwright.chromium.launch(executable_path=installed, args=OPTIONS)
+        shown = browser.new_page(viewport={"width": 390, "height": 844})
+        shown.problems = []
+        shown.on("console", lambda message: shown.problems.append(message.text))
+        shown.on("pageerror", lambda error: shown.problems.append(error.message))
+        shown.goto(path.as_uri())
+        yield shown
+        browser.close()
+
+
+def said_in_page(page, name, given):
+    """Type the texts, or choose the option of this number, press the button, and read what the page says."""
+    form = page.locator(f'form[data-answer="{name}"]')
+    if isinstance(given, int):
+        form.locator('input[type="radio"]').nth(given).check()
+    else:
+        for field, text in zip(form.locator('input[type="text"]').all(), given):
+            field.fill(text)
+    form.locator("button").click()
+    return form.locator("output").inner_text()
+
+
+def said_in_notebook(name, given):
+    """The same in Python, in the words of `check`."""
+    said = feedback(name, given)
+    return "Correct." if said is None else f"Not yet: {said}"
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_page_and_notebook_say_the_same_of_numbers(page, name):
+    declared = DECLARED[name]
+    right = [repr(float(value)) for value in declared.values()]
+    texts = [[str(value) for value in answer] for answer in forms(declared)]
+    texts += [[repr(float(value)) for value in values] for values, _ in mistaken(declared)]
+    texts += [[rubbish, *right[1:]] for rubbish in RUBBISH] + [[*right[:-1], "12345678"]]
+    for given in texts:
+        assert said_in_page(page, name, given) == said_in_notebook(name, given), given
+    assert {said_in_notebook(name, given)[:7] for given in texts} == {"Correct", "Not yet"}
+    assert page.problems == []
+
+
+def questions():
+    """Every choice of the exercises and of the quizzes."""
+    quizzes = [question for name in QUIZZES for question in DECLARED[name].questions]
+    return [DECLARED[name] for name in CHOICES] + quizzes
+
+
+@pytest.mark.parametrize("asked", questions(), ids=lambda asked: asked.name)
+def test_page_and_notebook_say_the_same_of_choices(page, asked):
+    form = page.locator(f'form[data-answer="{asked.name}"]')
+    form.locator("button").click()
+    assert form.locator("output").inner_text() == f"Not yet: {asked.feedback('')}"
+    for place, letter in enumerate(asked.letters):
+        said = asked.feedback(letter)
+        expected = f"Correct. {asked.why}" if said is None else f"Not yet: {said}"
+        assert said_in_page(page, asked.name, place) == expected
+    assert page.problems == []
+
+
+def test_answers_are_kept_until_they_are_cleared(page):
+    right = [repr(float(value)) for value in DECLARED["gp-2-half"].values()]
+    assert said_in_page(page, "gp-2-half", right) == "Correct."
+    page.reload()
+    form = page.locator('form[data-answer="gp-2-half"]')
+    assert form.locator("input").input_value() == right[0]
+    assert form.locator("output").inner_text() == "Correct."
+    line = page.locator(".answers-progress")
+    assert " answered right" in line.inner_text() and not line.inner_text().startswith("0 of")
+    line.locator("button").click()
+    assert line.inner_text().startswith("0 of")
+    assert form.locator("input").input_value() == form.locator("output").inner_text() == ""
+    page.reload()
+    assert page.locator(".answers-progress").inner_text().startswith("0 of")
+
+
+def test_boxes_can_be_used_by_keyboard_touch_and_screen_reader(page):
+    for field in page.locator("form.answer input, form.answer button, .answers-progress button").all():
+        target = field.locator("xpath=ancestor::label") if field.get_attribute("type") == "radio" else field
+        size = target.bounding_box()
+        assert min(size["width"], size["height"]) >= 44 and size["x"] + size["width"] <= 390
+    names = page.evaluate("""() => [...document.querySelectorAll('form.answer input')]
+        .map(field => field.labels[0].innerText.trim() || field.getAttribute('aria-label'))""")
+    assert all(names)
+    right = [repr(float(value)) for value in DECLARED["ep-3-worth"].values()]
+    form = page.locator('form[data-answer="ep-3-worth"]')
+    form.locator("input").focus()
+    page.keyboard.type(right[0])
+    page.keyboard.press("Enter")
+    assert form.locator("output").inner_text() == "Correct."
+    assert form.get_by_role("status").count() == 1
+    page.locator(".answers-progress button").click()
+
+
+def test_an_exercise_in_code_says_what_it_needs():
+    said = answers.box("gp-3-chain", "../_sources/chapters/gp-features.ipynb")
+    assert "notebook" in said and "make lab" in said and 'href="../_sources/chapters/gp-features.ipynb"' in said
+    assert "<form" not in said
+
+
+def test_the_place_of_a_box_is_what_the_notebook_shows(capsys):
+    for shown in (exercises.Invitation("gp-2-half", ""), exercises.Questions(DECLARED["gp-quiz"])):
+        html = answers.PLACE.sub(lambda found: answers.box(found[1]), shown._repr_html_())
+        assert html.startswith(("<form", '<div class="answer-quiz"')) and "answer-here" not in html
+
+
+@pytest.mark.book
+def test_every_declared_exercise_has_its_box_in_the_built_book(site):
+    pages = [path.read_text(encoding="utf-8") for path in (site / "chapters").glob("*.html")]
+    for name in [*NUMBERS, *CHOICES, *(question.name for quiz in QUIZZES for question in DECLARED[quiz].questions)]:
+        assert sum(f'<form class="answer" data-answer="{name}"' in page for page in pages) == 1, name
+    for page in pages:
+        assert "answer-here" not in page and "no answer yet" not in page and "Put your answer in place" not in page
