@@ -10,7 +10,7 @@ with six times as many evaluations.
 Rules that were fixed before the first row:
 
 * Data: the eight regression sets and six binary sets of bui2017, on the first ten of their standard 90:10 splits, and the
-  four sets with one input of the book's first page, on ten random halves. Inputs, and real targets, are standardised on the
+  four sets with one input in `start_here.PROBLEMS`, on ten random halves. Inputs, and real targets, are standardised on the
   training rows. M = 10, 20, 50; for one input 4, 10, 20, since a fold of petal lengths has not fifty distinct values.
 * Powers: 0, 0.25, 0.5, 0.75, 0.9, 1. The same start for every power, by the number of the split.
 * Every fit has so many evaluations of the evidence and its gradient as `EVALUATIONS` says, those of the refits too. Refits
