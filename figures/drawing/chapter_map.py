@@ -1,4 +1,4 @@
-"""Which chapter needs which: the map on the first page."""
+"""Which chapter needs which: the map on the first page, without the two studies that only hold a chapter's tables."""
 
 import numpy as np
 from matplotlib.patches import FancyBboxPatch
@@ -13,6 +13,7 @@ CHAPTERS = {
     "sparse-regression": ((6.1, 3.7), "Sparse\nregression:\none family"),
     "orthogonal-natural-gradients": ((2.6, 2.15), "Orthogonal\nnatural\ngradients"),
     "sparse-classification": ((4.35, 2.15), "Sparse\nclassifi-\ncation"),
+    "sparse-beyond-probit": ((0.85, 2.15), "Beyond\nthe\nprobit"),
     "sparse-ep-projection": ((6.1, 2.15), "Sparse EP\nby\nprojection"),
     "which-alpha-regression": ((7.85, 2.15), "Study:\nwhich α?\nregression"),
     "stochastic-ep-many-classes": ((2.6, 0.6), "Stochastic\nEP, many\nclasses"),
@@ -23,7 +24,7 @@ NEEDS = [("gp-features", "ep-step-by-step"), ("ep-step-by-step", "power-ep"), ("
          ("gp-features", "sparse-regression"), ("power-ep", "sparse-classification"),
          ("sparse-regression", "sparse-ep-projection"), ("sparse-regression", "which-alpha-regression"),
          ("sparse-regression", "orthogonal-natural-gradients"), ("sparse-classification", "orthogonal-natural-gradients"),
-         ("sparse-classification", "stochastic-ep-many-classes"), ("sparse-classification", "which-alpha-classification"),
+         ("sparse-classification", "sparse-beyond-probit"), ("sparse-classification", "stochastic-ep-many-classes"), ("sparse-classification", "which-alpha-classification"),
          ("which-alpha-classification", "which-alpha-for-your-data"), ("which-alpha-regression", "which-alpha-for-your-data")]
 WIDTH, HEIGHT = 1.4, 1.0
 SIZE = (8.7, 5.05)      # of the figure, in inches
