@@ -13,7 +13,7 @@ CHAPTERS = {
     "sparse-regression": ((6.1, 3.7), "Sparse\nregression:\none family"),
     "orthogonal-natural-gradients": ((2.6, 2.15), "Orthogonal\nnatural\ngradients"),
     "sparse-classification": ((4.35, 2.15), "Sparse\nclassifi-\ncation"),
-    "sparse-beyond-probit": ((0.85, 2.15), "Beyond\nthe\nprobit"),
+    "sparse-beyond-probit": ((0.85, 0.6), "Beyond\nthe\nprobit"),
     "sparse-ep-projection": ((6.1, 2.15), "Sparse EP\nby\nprojection"),
     "which-alpha-regression": ((7.85, 2.15), "Study:\nwhich α?\nregression"),
     "stochastic-ep-many-classes": ((2.6, 0.6), "Stochastic\nEP, many\nclasses"),
