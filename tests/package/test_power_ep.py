@@ -199,6 +199,28 @@ def test_evidence_is_continuous_at_alpha_zero():
     np.testing.assert_allclose(nearby.gradient["Z"], at_zero.gradient["Z"], rtol=1e-6)
 
 
+@pytest.mark.parametrize("noise", [1e-4, 0.1, 1e3])
+@pytest.mark.parametrize("stream", [False, True])
+def test_the_gradient_of_vfe_is_that_of_power_ep_at_a_power_that_vanishes(noise, stream):
+    """At alpha = 0 it has a shorter form, which one datum's power of 1e-14 keeps from being taken."""
+    Z, X, y = problem(7, N=60)
+    powers = np.zeros(len(y))
+    powers[3] = 1e-14
+    short, full = (
+        power_ep.regression(KERNELS["se"], Z, X, y, noise=noise, alpha=alpha, stream=stream).gradient for alpha in (0.0, powers)
+    )
+    for key, value in full.items():
+        np.testing.assert_allclose(short[key], value, rtol=0, atol=1e-9 * np.abs(value).max(), err_msg=key)
+
+
+def test_the_gradient_does_not_see_what_becomes_of_the_callers_targets():
+    Z, X, y = problem(8)
+    expected = power_ep.regression(KERNELS["se"], Z, X, y).gradient
+    fit = power_ep.regression(KERNELS["se"], Z, X, y)
+    y[:] = 0.0
+    np.testing.assert_array_equal(fit.gradient["Z"], expected["Z"])
+
+
 def test_vfe_is_a_lower_bound_that_grows_with_every_pseudo_input():
     Z, X, y = problem(9, M=12)
     exact = log_normal(y, KERNELS["se"](X) + 0.1 * np.eye(len(y)))

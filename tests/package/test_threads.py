@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import threadpoolctl
 
-from pepcore import power_ep
+from pepcore import multiclass, power_ep
 from pepcore.features import in_order
 from pepcore.gaussian import add_gram, add_outer, multiply_lower
 from pepcore.kernels import Matern52, SquaredExponential
@@ -61,6 +61,23 @@ def test_the_gradient_of_iterative_ep_has_the_same_bits(choose, monkeypatch):
     same_bits(*fits)
 
 
+@pytest.mark.filterwarnings("ignore:EP has not converged")
+@pytest.mark.parametrize("approximation", ["sep", "ep", "vi"])
+def test_many_classes_have_the_same_bits(choose, monkeypatch, approximation):
+    monkeypatch.setattr("pepcore.features.EFFORT", 0.0)
+    Z, X, _ = problem(90)
+    fits = []
+    for threads in (1, 2, 3):
+        choose(threads)
+        options = {"approximation": approximation, "max_sweeps": 5, "tolerance": 1e-3}
+        fits.append(multiclass.infer(SquaredExponential(), Z, X, np.arange(len(X)) % 3, **options))
+        fits[-1].gradient  # noqa: B018
+    for other in fits[1:]:
+        assert fits[0].log_evidence == other.log_evidence
+        np.testing.assert_array_equal(fits[0].gradient["Z"], other.gradient["Z"])
+        np.testing.assert_array_equal(fits[0].predict_f(X)[1], other.predict_f(X)[1])
+
+
 def test_work_is_shared_and_comes_back_in_order(choose):
     choose(2)
     meeting = threading.Barrier(2, timeout=60)  # passed only by two threads at the same time
@@ -72,6 +89,13 @@ def test_work_is_shared_and_comes_back_in_order(choose):
     parts, idents = zip(*in_order(work, range(6)), strict=True)
     assert parts == tuple(range(6))
     assert len(set(idents)) == 2
+
+
+def test_no_threads_for_little_work(choose):
+    choose(2)
+    here = threading.get_ident()
+    assert list(in_order(lambda part: threading.get_ident(), range(4), effort=1e3)) == [here] * 4
+    assert here not in in_order(lambda part: threading.get_ident(), range(4), effort=1e9)
 
 
 def test_by_default_as_many_threads_as_blas_gave_up():
