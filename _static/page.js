@@ -1,15 +1,14 @@
-// What scrolls within the page can be reached by the keyboard.
+// What scrolls within the page can be reached by the keyboard, as soon as it does scroll.
 "use strict";
 addEventListener("load", () => {
-  const parts = document.querySelectorAll("article pre, article table:not(.results), article mjx-container[display=true]");
-  const mark = () => {
-    for (const part of parts) {
-      if (part.scrollWidth > part.clientWidth + 1) part.tabIndex = 0;
-      else if (!part.matches("mjx-container")) part.removeAttribute("tabindex");
+  const scrolls = (part) => part.scrollWidth > part.clientWidth + 1;
+  const sizes = new ResizeObserver((entries) => {
+    for (const { target } of entries) {
+      if (scrolls(target)) target.tabIndex = 0;
+      else target.removeAttribute("tabindex");
     }
-  };
-  mark();
-  addEventListener("resize", mark);
-  for (const details of document.querySelectorAll("article details")) details.addEventListener("toggle", mark);
-  window.MathJax?.startup?.promise?.then(mark);
+  });
+  const watch = (selector) => document.querySelectorAll(selector).forEach((part) => sizes.observe(part));
+  watch("article pre, article table:not(.results)");
+  window.MathJax?.startup?.promise?.then(() => watch("article mjx-container[display=true]"));
 });

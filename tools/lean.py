@@ -4,6 +4,7 @@ The theme brings 1.5 MB of icons as a script, of which the pages use a dozen: th
 glyphs that occur. The search index is loaded on the search page alone, and thebe, which this book does not use, nowhere.
 """
 
+import logging
 import re
 from pathlib import Path
 
@@ -59,6 +60,7 @@ def icons(site):
 
 def cut_fonts(site):
     """Keep of the icon fonts the glyphs that are shown, as WOFF, and let the style sheet name these files."""
+    logging.getLogger("fontTools").setLevel(logging.WARNING)
     folder, points = site / "_static/vendor/fontawesome/webfonts", icons(site)
     sheet = site / "_static/styles/pydata-sphinx-theme.css"
     text = re.sub(r"\n?/\*# sourceMappingURL.*?\*/", "", sheet.read_text(encoding="utf-8"))

@@ -105,7 +105,7 @@ def drawing():
         boxes.append(f'<a href="#module-pepcore.{name}"{kind}><rect {corner}/>'
                      f'<text x="{x:.0f}" y="{y + 5:.0f}">{escape(label)}</text></a>')  # fmt: skip
     title = f"{len(FLOOR)} rooms on {len(FLOORS)} floors; each imports only from floors below its own"
-    return (f'<svg class="package-map" role="img" viewBox="0 0 {size[0]} {size[1]}" aria-label="{title}">'
+    return (f'<svg class="package-map" role="group" viewBox="0 0 {size[0]} {size[1]}" aria-label="{title}">'
             f'<g class="lines">{"".join(lines)}</g>{"".join(boxes)}</svg>')  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from figures.experiments import claims, runner
 pytestmark = pytest.mark.book
 
 PAGES = build_book.pages()
-MAX_PAGE_BYTES = 800_000
+MAX_PAGE_BYTES = 1_200_000
 
 
 @pytest.fixture(params=PAGES)
