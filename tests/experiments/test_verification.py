@@ -7,8 +7,8 @@ from test_runner import command_line, here, listed, runner, study, tables  # noq
 
 from figures.experiments import verification
 
-# studies whose runs take less than a second or two, and need no large data set
-QUICK = ("csa_order", "csa_fitc", "refits", "villacampa_tables", "salimbeni_landscape")
+CHEAPEST = 4        # rows of villacampa_tables, of less than a second each
+DRIFT = 1e-2        # relative: rows that say so were computed by older code
 
 
 def test_rows_of_the_same_code_are_equal_to_the_last_digit(listed, capsys, monkeypatch):  # noqa: F811
@@ -63,3 +63,13 @@ def test_what_is_kept_speaks_of_studies_that_are_there():
     assert set(kept) <= set(runner.studies()) and kept
     for entry in kept.values():
         assert entry["equal"] <= entry["rates_equal"] <= entry["rows"] > 0
+
+
+def test_rows_of_the_tables_of_many_classes_come_out_again():
+    table = runner.load("villacampa_tables")
+    cheapest = sorted(tables.read_rows(table), key=lambda row: float(row["seconds"]))[:CHEAPEST]
+    inputs = {runner.key(run): run for run in table.runs()}
+    for row in cheapest:
+        again = runner.Run(table.module.__name__)(inputs[tables.row_key(table, row)])
+        found = verification.difference(table, row, again)
+        assert found.rates_equal and found.largest < DRIFT, found
