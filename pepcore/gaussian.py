@@ -142,7 +142,8 @@ def add_gram(C: Array, B: Array, sign: float = 1.0) -> None:
 
 
 def add_outer(B: Array, m: Array, v: Array) -> Array:
-    """B ← B + m vᵀ for B (M, S), which is returned, and contiguous m (M,) and v (S,)."""
+    """B ← B + m vᵀ for B (M, S), which is returned, and m (M,) and v (S,)."""
+    m, v = np.ascontiguousarray(m), np.ascontiguousarray(v)
     _check(B, m, v, fit=B.shape == m.shape + v.shape)
     M, S, step = *map(c_int, B.shape), c_int(1)
     _dger(byref(M), byref(S), byref(_ONE), _data(m), byref(step), _data(v), byref(step), _data(B), byref(M))
