@@ -82,8 +82,7 @@ def along(mean: Array, C_inverse: Array, weight_mean: Array, weight_Va: Array) -
     def derivative(rows: Any, A: Array) -> Array:
         dA = multiply_lower(C_inverse, np.array(A, order="F"))
         dA *= weight_Va[rows]
-        multiply_lower(C_inverse, dA, transposed=True)
-        return add_outer(dA, mean, np.ascontiguousarray(weight_mean[rows]))
+        return add_outer(multiply_lower(C_inverse, dA, transposed=True), mean, weight_mean[rows])
 
     return derivative
 
