@@ -315,8 +315,7 @@ def test_drawing_in_the_background_prints_nothing(monkeypatch, capfd, folder):
 # Calls that have no name or no caption yet: the number may only fall.
 WITHOUT = {"start-here": 1, "gp-features": 4, "ep-step-by-step": 4, "power-ep": 3, "sparse-regression": 2,
            "sparse-classification": 6, "sparse-ep-projection": 5, "stochastic-ep-many-classes": 4,
-           "orthogonal-natural-gradients": 4, "which-alpha-regression": 5, "which-alpha-classification": 4,
-           "which-alpha-for-your-data": 2}
+           "orthogonal-natural-gradients": 4, "which-alpha-for-your-data": 2}
 
 
 def calls_without(path):
