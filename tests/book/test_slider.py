@@ -312,13 +312,6 @@ def test_drawing_in_the_background_prints_nothing(monkeypatch, capfd, folder):
     assert captured.out == captured.err == ""
 
 
-# Calls that have no name or no caption yet: the number may only fall.
-WITHOUT = {"start-here": 1, "gp-features": 4, "ep-step-by-step": 4, "power-ep": 3, "sparse-regression": 2,
-           "sparse-classification": 6, "sparse-ep-projection": 5, "stochastic-ep-many-classes": 4,
-           "which-alpha-regression": 5, "which-alpha-classification": 4,
-           "which-alpha-for-your-data": 2}
-
-
 def calls_without(path):
     """The calls of `slider` in a notebook that lack a name or a caption, one line each, and the names of all."""
     lacking, names = [], []

@@ -169,8 +169,8 @@ def verdicts(label="true"):
     judged = {}
     for claim in claims.ledger():
         if claim.data == "uci_classification" and not claim.hindsight:
-            found = claim.function(**claim.arguments, label=label)
-            value, *interval = found if isinstance(found, tuple) else (found,)
+            result = claim.function(**claim.arguments, label=label)
+            value, *interval = result if isinstance(result, tuple) else (result,)
             judged[claim.id] = value, claims.verdict(value, claim.reproduced, claim.partly, interval)
     return judged
 

@@ -3,6 +3,8 @@
 Each takes an empty figure and the rows of `uci_regression`; what it shows is computed there or in `significance`.
 """
 
+from itertools import combinations
+
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap, TwoSlopeNorm
 
@@ -14,9 +16,7 @@ from figures.experiments.bui2017.uci_regression import (
     METRICS,
     NAMES,
     PAIRS,
-    draw_margins,
     log_axis,
-    margins,
     regret,
     table,
     tests,
@@ -76,33 +76,6 @@ def draw_duels(fig, won):
         ax.spines[:].set_visible(False)
         style.label(ax, x="... against", title=METRICS[metric])
     fig.axes[0].set_ylabel("wins of ...")
-
-
-def draw_sets(fig, results, metric, pair):
-    """One data set a column: the runs of one power against another, and the histogram of the margins below it.
-
-    Lighter dots have larger M (bui2017 figures 14 to 16).
-    """
-    upper, lower = pair
-    wide, margin, sets = table(results, metric), margins(results, metric, upper, lower), present(results)
-    sizes = sorted(set(wide.index.get_level_values("M")))
-    panels = fig.subplots(2, len(sets), height_ratios=(1.6, 1), squeeze=False)
-    for data, top, bottom in zip(sets, *panels):
-        here = wide.xs(data, level="data")[[lower, upper]]
-        ends = [here.min().min(), here.max().max()]
-        top.plot(ends, ends, color=style.colours["grid"], lw=1.5)
-        for M in sizes:
-            strength = 1 - 0.75 * sizes.index(M) / len(sizes)
-            part = here[here.index.get_level_values("M") == M]
-            top.plot(part[lower], part[upper], ".", ms=5, color=COLOURS[data], alpha=strength)
-        if metric == "smse":
-            top.set(xscale="log", yscale="log")
-        top.set(xticks=[], yticks=[])
-        top.minorticks_off()
-        top.set_title(f"{data}\n{100 * (margin[data] > 0).mean():.0f} %", loc="left", fontsize=9.5)
-        draw_margins(bottom, margin[data])
-    fig.supxlabel(f"{METRICS[metric]} of {NAMES[lower]}; below: margin of {NAMES[upper]}", fontsize=12)
-    fig.axes[0].set_ylabel(NAMES[upper])
 
 
 def draw_tests(fig, results):
@@ -165,9 +138,41 @@ def draw_trimmed(fig, results, share, shares):
     values = trimmed(results, "smll", share)
     all_values = np.concatenate([trimmed(results, "smll", other) for other in shares])
     best = values.idxmin()
-    ax.bar(range(8), values, color=style.alpha_colour(values.index.to_numpy()))
-    ax.plot(values.index.get_loc(best), values.min(), "v", color=style.INK, ms=11)
+    ax.plot(range(8), values, color=style.colours["grid"], lw=1.5, zorder=1)
+    ax.scatter(range(8), values, s=90, color=style.alpha_colour(values.index.to_numpy()), zorder=2)
+    ax.plot(values.index.get_loc(best), values.min() - 0.03, "v", color=style.INK, ms=9)
     ax.set_xticks(range(8), [f"{alpha:g}" for alpha in values.index])
-    ax.set_ylim(all_values.min() - 0.05, all_values.max() + 0.05)
+    ax.set_ylim(all_values.min() - 0.08, all_values.max() + 0.05)
     ax.invert_yaxis()
-    style.label(ax, x="power α", y="mean SMLL", title=f"worst {100 * share:.2f} % of the runs left out: best is α = {best:g}")
+    style.label(ax, x="power α", y="mean SMLL", title=f"worst {100 * share:.2f} % of the runs left out: best is α = {best:g}",
+                grid=True)
+
+
+def ranks_of_sets(results, metric):
+    """The average rank of every power by the mean losses of the data sets, one rank for each set: Series over powers."""
+    return table(results, metric).groupby(level="data").mean().rank(axis=1).mean()
+
+
+def told_apart(ranks, count):
+    """The pairs of powers whose average ranks Nemenyi's test would tell apart with so many data sets."""
+    distance = significance.critical_difference(len(ranks), count)
+    return [(a, b) for a, b in combinations(ranks.index, 2) if abs(ranks[a] - ranks[b]) > distance]
+
+
+def draw_nemenyi(fig, results, count):
+    """The ranks of the powers, and the critical distance that so many data sets give, as a band from the best one.
+
+    A power is filled where it lies outside the band, that is, where it is told from the best.
+    """
+    distance = significance.critical_difference(len(ALPHAS), count)
+    for ax, (metric, title) in zip(fig.subplots(2, 1, sharex=True), METRICS.items()):
+        ranks = ranks_of_sets(results, metric)
+        ax.axvspan(ranks.min(), ranks.min() + distance, color=style.colours["grid"], alpha=0.6, lw=0)
+        for place, (alpha, rank) in enumerate(ranks.sort_values().items()):
+            colour = style.alpha_colour(alpha)
+            ax.plot(rank, place, "o", ms=9, color=colour, markerfacecolor=colour if rank > ranks.min() + distance else style.CARD)
+            ax.text(rank + 0.12, place, f"{alpha:g}", va="center", fontsize=11)
+        ax.set(xlim=(1, 8.4), ylim=(7.7, -0.7), yticks=[])
+        pairs = len(told_apart(ranks, count))
+        style.label(ax, title=f"{title}, {count} sets: {pairs} of 28 pairs told apart")
+    style.label(ax, x="average rank")
