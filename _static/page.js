@@ -1,5 +1,19 @@
-// What scrolls within the page can be reached by the keyboard, as soon as it does scroll.
+// What scrolls within the page can be reached by the keyboard, and a link into a page arrives where it leads.
 "use strict";
+
+// Formulas change the height of what stands above: a page that is opened at an anchor appears when they are set.
+if (location.hash) {
+  const root = document.documentElement;
+  const settle = () => {
+    if (!root.classList.contains("settling")) return;
+    document.getElementById(decodeURIComponent(location.hash.slice(1)).split("?")[0])?.scrollIntoView();
+    root.classList.remove("settling");
+  };
+  root.classList.add("settling");
+  addEventListener("load", () => (window.MathJax?.startup?.promise ?? Promise.resolve()).then(settle));
+  setTimeout(settle, 4000);
+}
+
 addEventListener("load", () => {
   const scrolls = (part) => part.scrollWidth > part.clientWidth + 1;
   const sizes = new ResizeObserver((entries) => {

@@ -217,8 +217,8 @@ def pull_back_blocks(features: Features, derivatives: Callable) -> dict[str, Any
 def through_data(features: Features, derivatives: Callable) -> tuple[dict[str, Any], Array]:
     """The part of `pull_back_blocks` that is a sum over data.
 
-    `derivatives` takes (rows, A, h, T) to dK_uf (M, B), in Fortran order, and dh (B,), and adds to T (M, M) what it likes.
-    Returns a dict over the kernel's parameters and "Z", what they change by way of K_uf and the prior variance of f, and T.
+    `derivatives` takes (rows, A, h, T) to dK_uf (M, B), in Fortran order, and dh (B,), and may add to T (M, M).
+    Returns a dict over the kernel's parameters and "Z", what they change through K_uf and the variance of f, and T.
     """
     basis = features.basis
     kernel, M = basis.kernel, len(basis.Z)
@@ -251,7 +251,7 @@ def through_pseudo_points(features: Features, gradient: dict[str, Any], T: Array
 
 
 def in_order(work: Callable[[Any], Any], parts: Sequence[Any], effort: float = np.inf) -> Iterator[Any]:
-    """Yield work(part) for each part, in order; in threads, unless the `effort` for a part, in products, is too small."""
+    """Yield work(part) for each part, in order; in threads, unless the `effort` of a part, in products, is small."""
     threads = min(thread_count(), len(parts))
     if threads < 2 or effort < EFFORT:
         yield from map(work, parts)

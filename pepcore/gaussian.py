@@ -121,12 +121,12 @@ def _routine(name: str, arguments: int) -> Callable:
     return ctypes.CFUNCTYPE(None, *[c_void_p] * arguments)(pointer_of(capsule, name_of(capsule)))
 
 
-_dtrmm, _dsyrk, _dger, _dtrtri = _routine("dtrmm", 11), _routine("dsyrk", 10), _routine("dger", 9), _routine("dtrtri", 6)
+_dtrmm, _dsyrk, _dger, _dtrtri = map(_routine, ("dtrmm", "dsyrk", "dger", "dtrtri"), (11, 10, 9, 6))
 _ONE = c_double(1.0)
 
 
 def multiply_lower(T: Array, B: Array, transposed: bool = False) -> Array:
-    """B ← T B, or Tᵀ B if `transposed`, for lower-triangular T (M, M) and B (M, S), which is written over and returned."""
+    """B ← T B, or Tᵀ B if `transposed`, for lower-triangular T (M, M) and B (M, S), written over and returned."""
     _check(T, B, fit=T.shape == 2 * B.shape[:1])
     M, S = map(c_int, B.shape)
     trans = b"T" if transposed else b"N"
@@ -142,7 +142,8 @@ def add_gram(C: Array, B: Array, sign: float = 1.0) -> None:
 
 
 def add_outer(B: Array, m: Array, v: Array) -> Array:
-    """B ← B + m vᵀ for B (M, S), which is returned, and contiguous m (M,) and v (S,)."""
+    """B ← B + m vᵀ for B (M, S), which is returned, and m (M,) and v (S,)."""
+    m, v = np.ascontiguousarray(m), np.ascontiguousarray(v)
     _check(B, m, v, fit=B.shape == m.shape + v.shape)
     M, S, step = *map(c_int, B.shape), c_int(1)
     _dger(byref(M), byref(S), byref(_ONE), _data(m), byref(step), _data(v), byref(step), _data(B), byref(M))

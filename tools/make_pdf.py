@@ -137,8 +137,7 @@ def bind(running, titles):
         writer.add_page(page)
     for name, part in parts.items():
         for i, page in enumerate(part.pages):
-            page.merge_page(numbers.pages[first[name] + i - 1])
-            writer.add_page(page)
+            writer.add_page(page).merge_page(numbers.pages[first[name] + i - 1])
         writer.add_outline_item(titles[name], first[name] - 1)
         (TARGET / f"{Path(name).name}.bare").unlink()
     configuration = yaml.safe_load((build_book.ROOT / "_config.yml").read_text())

@@ -72,7 +72,8 @@ class Table:
         kind = "results sortable" if len(self.frame) >= SORTABLE_FROM else "results"
         name = html.escape(self.caption or "results", quote=True)
         legend = f' <span class="legend">{self.legend}</span>' if self.legend else ""
-        caption = f"<caption>{html.escape(self.caption)}{legend}</caption>" if self.caption or legend else ""
+        text = f'<span class="text">{html.escape(self.caption)}{legend}</span>'
+        caption = f"<caption>{text}</caption>" if self.caption or legend else ""
         heads = "".join(f'<th scope="col"{self._align(column)}>{html.escape(self._heading(column))}</th>'
                         for column in self.frame)
         body = "\n".join(f"<tr>{''.join(self._cell(row, column) for column in self.frame)}</tr>"

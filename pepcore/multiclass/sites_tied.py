@@ -149,9 +149,8 @@ def gradient_of(maps: ClassMaps, factors: Pairwise | Joint, state: TiedState, we
     Source: villacampa2017 eqs (10) and (12).
     """
     summed = [(g.cavities, weight * factors.scatter(g.d1), weight * factors.scatter(g.curvature)) for g in state.groups]
-    slopes = [
-        added([along(q[c].mean, q[c].inverse, d1[c], curvature[c]) for q, d1, curvature in summed]) for c in range(maps.C)
-    ]
+    slope = lambda q, d1, curvature: along(q.mean, q.inverse, d1, curvature)
+    slopes = [added([slope(*(part[c] for part in group)) for group in summed]) for c in range(maps.C)]
     dh: Any = 0.5 * sum(curvature for _, _, curvature in summed)
     dnoise = weight * sum(factors.scatter(group.dnoise).sum(axis=1) for group in state.groups)
     return maps.pull_back(slopes, dh) | {"noise": dnoise}

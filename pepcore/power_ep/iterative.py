@@ -123,7 +123,8 @@ def local_moments(
     mean: Array, C: Array, weight: float = 1.0,
 ) -> State:
     """State of the data in `features` from the posterior N(mean, (C Cᵀ)⁻¹) of v; each datum counts `weight` times."""
-    return _evaluate(y, likelihood, alpha, Marginals(sites, mean, C, *project(features, mean, inverse_lower(C))), weight)
+    marginals = Marginals(sites, mean, C, *project(features, mean, inverse_lower(C)))
+    return _evaluate(y, likelihood, alpha, marginals, weight)
 
 
 def _marginals(features: Features, sites: Sites) -> Marginals:

@@ -25,7 +25,7 @@ from environments import ENVIRONMENTS, ONE_THREAD, python_of
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "bench.json"
-REST = 0.2  # seconds: so long the idle threads of a BLAS go on turning after a product, and take a core from who comes next
+REST = 0.2  # seconds: a BLAS's idle threads spin for a while after a product, on the core of who comes next
 
 
 class Worker:

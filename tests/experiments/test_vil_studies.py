@@ -227,7 +227,7 @@ def test_cells_agree_until_they_are_two_combined_standard_errors_apart(monkeypat
     far = lambda row: {"nll": row["nll"] + 3.0} if row["method"] == "vi" else {}
     assert measured(monkeypatch, far).near("nll") == 75
     cell = measured(monkeypatch, far).compared("nll").loc[20, "wine", "vi"]
-    assert cell["apart"] == pytest.approx(3.0 / np.hypot(0.01 / np.sqrt(3), cell["sem_theirs"]))
+    assert cell["apart"] == pytest.approx(3.0 / np.sqrt(0.01**2 / 3 + cell["sem_theirs"]**2 + 0.01**2 / 12))
 
 
 def test_a_method_is_far_behind_where_it_is_behind_each_other_one(monkeypatch):
@@ -327,3 +327,14 @@ def test_digits_that_are_never_named_are_counted():
     run = fig5_prior.compute(0.03, rows=1000, size=20, epochs=1)
     assert set(run) == set(fig5_prior.OUTPUTS)
     assert 0 <= run["given_up"] <= 9 and run["error_rate"] >= 0.08 * run["given_up"]
+
+
+def test_places_touch_in_pairs(monkeypatch):
+    """Of four places two are nearer to each other than the bound, and two that touch across classes do not count."""
+    places = [np.array([[0.0, 0.0], [0.01, 0.0], [1.0, 1.0]]), np.array([[1.0, 1.005], [2.0, 2.0]])]
+    assert claims._touching(places, 0.02) == 2
+    found = {"ep": 9, "sep": 8, "gfitc": 20, "vi": 8, "start": 4}
+    monkeypatch.setattr(claims, "touching", lambda: found)
+    assert claims.places_overlap() == 3
+    found["vi"] = 9
+    assert claims.places_overlap() == 2

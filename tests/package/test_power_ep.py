@@ -206,9 +206,8 @@ def test_the_gradient_of_vfe_is_that_of_power_ep_at_a_power_that_vanishes(noise,
     Z, X, y = problem(7, N=60)
     powers = np.zeros(len(y))
     powers[3] = 1e-14
-    short, full = (
-        power_ep.regression(KERNELS["se"], Z, X, y, noise=noise, alpha=alpha, stream=stream).gradient for alpha in (0.0, powers)
-    )
+    options = {"noise": noise, "stream": stream}
+    short, full = (power_ep.regression(KERNELS["se"], Z, X, y, alpha=a, **options).gradient for a in (0.0, powers))
     for key, value in full.items():
         np.testing.assert_allclose(short[key], value, rtol=0, atol=1e-9 * np.abs(value).max(), err_msg=key)
 

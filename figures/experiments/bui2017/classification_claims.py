@@ -169,9 +169,9 @@ def verdicts(label="true"):
     judged = {}
     for claim in claims.ledger():
         if claim.data == "uci_classification" and not claim.hindsight:
-            value = claim.function(**claim.arguments, label=label)
-            value = getattr(value, "value", value)
-            judged[claim.id] = value, claims.verdict(value, claim.reproduced, claim.partly)
+            found = claim.function(**claim.arguments, label=label)
+            value, *interval = found if isinstance(found, tuple) else (found,)
+            judged[claim.id] = value, claims.verdict(value, claim.reproduced, claim.partly, interval)
     return judged
 
 
