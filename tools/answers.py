@@ -44,7 +44,8 @@ def form(name, exported, legend):
     """One box: fields, the button, a place for what is said, and the declaration."""
     if exported["kind"] == "choice":
         fields = "".join(f'<label class="answer-option"><input type="radio" name="{name}" value="{place}">'
-                         f"<span>{escape(text)}</span></label>" for place, text in enumerate(exported["options"]))
+                         f"<span>{'abcdefgh'[place]}) {escape(text)}</span></label>"
+                         for place, text in enumerate(exported["options"]))
         button = '<button type="submit">Check</button>'
     else:
         alone = len(exported["labels"]) == 1

@@ -1,52 +1,78 @@
 """Checkers of the chapter "Beyond the probit: counts, wild readings, batches"."""
 
-import numpy as np
-from exercises import Feedback, as_array, as_function, as_number, checker, close
+from functools import cache
 
-from pepcore.likelihoods import Poisson, Probit
+import numpy as np
+from exercises import (
+    ANY,
+    RIGHT,
+    Feedback,
+    Within,
+    as_array,
+    as_things,
+    called,
+    checker,
+    close,
+    number,
+    numbers,
+    question,
+    quiz_of,
+)
+from scipy.optimize import minimize_scalar
+from scipy.special import gammaln, logsumexp
+
+from pepcore.likelihoods import Poisson, Probit, StudentT
 from pepcore.sites import Sites, cavity, target
 
+RATE, H = 100.0, 0.25       # exercises 1 and 6: the rate, and the variance of the residual in its logarithm
+GROWTH = np.exp(H)
+MEAN = RATE * np.sqrt(GROWTH)
+OF_THE_RATE = MEAN**2 * (GROWTH - 1)
 
-@checker("bp-1-dispersion")
-def dispersion(answer):
-    mean, variance, delta = as_array(answer, (3,))
-    growth = np.exp(0.25)
-    expected = 100 * np.sqrt(growth)
-    if close(mean, 100, rtol=2e-3):
-        return "the mean is not e to the mean of f: a rate that varies on a log scale is larger on average."
-    if not close(mean, expected, rtol=2e-3):
-        return "the mean of a log-normal rate is needed first: integrate e^f over the residual."
-    if close(variance, expected**2 * (growth - 1), rtol=2e-3):
-        return "that is the variance of the rate. The count varies around its rate as well."
-    if close(variance, np.sqrt(expected + expected**2 * (growth - 1)), rtol=2e-3):
-        return "that is a standard deviation; the variance is asked for."
-    if not close(variance, expected + expected**2 * (growth - 1), rtol=2e-3):
-        return "the variance has two parts: that of the rate, and the mean of the count's own variance given the rate."
-    if close(delta, growth - 1, rtol=2e-3):
-        return "the dispersion stands in the denominator of e^{2f}/δ, so it is the other way up."
-    if not close(delta, 1 / (growth - 1), rtol=2e-3):
-        return "compare the part of the variance that goes with the square of the mean, in both models."
+numbers(
+    "bp-1-dispersion",
+    {"mean": MEAN, "variance": MEAN + OF_THE_RATE, "dispersion δ": 1 / (GROWTH - 1)},
+    digits=3,
+    mistakes=[
+        ((RATE, ANY, ANY), "the mean is not e to the mean of f: a rate that varies on a log scale is larger on average."),
+        ((np.log(RATE), ANY, ANY), "that is the mean of the log rate; the mean of the count is asked for."),
+        ((RATE * GROWTH, ANY, ANY), "the mean of e^f has half the variance in the exponent."),
+        ((RIGHT, OF_THE_RATE, ANY), "that is the variance of the rate. The count varies around its rate as well."),
+        ((RIGHT, MEAN, ANY), "that is the variance of a count whose rate is known. Here the rate varies, too."),
+        ((RIGHT, np.sqrt(MEAN + OF_THE_RATE), ANY), "the second is a standard deviation; the variance is asked for."),
+        ((RIGHT, RIGHT, GROWTH - 1), "the dispersion stands in a denominator, so it is the other way up."),
+        ((RIGHT, RIGHT, 1 / H), "that is true for small h only: the variance of e^f is not that of f."),
+    ],
+    otherwise=[
+        "the mean of a log-normal rate is needed first: integrate e^f over the residual.",
+        "the mean is right. The variance has two parts: one of the rate, one of the count given its rate.",
+        "the first two are right. Which part of the variance goes with the square of the mean, in both models?",
+    ],
+    never=["1 / (np.exp(0.25) - 1)", "1/(e^h - 1)"],
+)
+
+DROP, INVENTED = -20 + 31, 6        # exercise 2: by how much the logarithm must fall, and how many observations there are
+NOISE = np.exp(2 * DROP / INVENTED)
+
+number(
+    "bp-2-noise",
+    NOISE,
+    digits=3,
+    mistakes=[
+        (1 / NOISE, "the logarithm falls as the noise grows. Must it fall here, or rise?"),
+        (np.log(NOISE), "that is the logarithm of it."),
+        (np.sqrt(NOISE), "is that ς, or did you let the logarithm fall by M for each unit of log ς²?"),
+        (np.exp(2 * (20 + 31) / INVENTED), "both logarithms are negative: how far is it from one to the other?"),
+        (np.exp(2 * 31 / INVENTED), "at noise 1 the logarithm is not zero: where does it start?"),
+        (Within(high=0.0), "a variance is positive."),
+    ],
+    otherwise="how many nats must log p(ỹ) fall, and by how many does it fall for each unit of log ς²?",
+    never=["exp(2 * 11 / 6)"],
+)
 
 
-@checker("bp-2-noise")
-def noise(answer):
-    answer = as_number(answer)
-    expected = np.exp(2 * 11 / 6)
-    if close(answer, 1 / expected, rtol=2e-3):
-        return "the logarithm falls as the noise grows, and it must fall."
-    if close(answer, 2 * 11 / 6, rtol=2e-3):
-        return "that is the logarithm of it."
-    if close(answer, np.exp(11 / 6), rtol=2e-3):
-        return "it falls by half of M for each unit of log ς², not by M."
-    if close(answer, np.sqrt(expected), rtol=2e-3):
-        return "that is ς; the variance is asked for."
-    if not close(answer, expected, rtol=2e-3):
-        return "how many nats must log p(ỹ) fall, and by how many does it fall for each unit of log ς²?"
-
-
-@checker("bp-3-means")
+@checker("bp-3-means", never=["d1 / c", "d1 * s_out / s"])
 def means(answer):
-    function = as_function(answer)
     rng = np.random.default_rng(0)
     A, h = 0.7 * rng.normal(size=(4, 15)), rng.exponential(size=15)
     tau, nu = rng.uniform(0.05, 0.4, 15), 0.3 * rng.normal(size=15)
@@ -58,10 +84,7 @@ def means(answer):
         mu_out, s_out = cavity(mu, s, Sites(tau, nu), alpha)
         _, d1, d2 = likelihood.log_moment(y, mu_out, s_out + h, alpha)
         expected = tau * mu_out + d1 * s_out / s
-        value = function(*(np.copy(part) for part in (A, h, y, tau, nu)), alpha, likelihood)
-        if value is None:
-            raise Feedback("the function returns nothing yet.")
-        value = as_array(value, (15,))
+        value = as_array(called(answer, A, h, y, tau, nu, alpha, likelihood), (15,))
         if close(value, expected):
             continue
         if close(value, target(mu_out, s_out, d1, d2, alpha).nu):
@@ -74,3 +97,121 @@ def means(answer):
         if close(value, tau * mu_out + without * s_out / s):
             return "the likelihood sees the residual variance, too: it belongs to the variance in log_moment."
         return f"at α = {alpha:g} it is not the ν' whose mean is the tilted one. Print both sides of the first equation."
+
+
+def _precision(r):
+    """Precision of the site of a Student-t reading at distance r from a posterior without width; α = 0, σ = 1."""
+    return -float(StudentT(degrees=3.0, scale=1.0).derivatives(np.zeros(1), np.array([float(r)]))[2][0])
+
+
+WORST = minimize_scalar(_precision, bounds=(0.0, 20.0), method="bounded", options={"xatol": 1e-9}).x
+TAKEN, GIVEN = _precision(WORST), _precision(0.0)
+
+numbers(
+    "bp-4-wild",
+    {"distance": WORST, "precision": TAKEN, "readings": -GIVEN / TAKEN},
+    digits=3,
+    mistakes=[
+        ((np.sqrt(3), ANY, ANY), "there the precision changes its sign; where is it smallest?"),
+        ((WORST**2, ANY, ANY), "that is the square of the distance."),
+        ((0.0, ANY, ANY), "there the precision is largest; its derivative is zero at a second place."),
+        ((RIGHT, -TAKEN, ANY), "the distance is right. The precision is minus the curvature of log p."),
+        ((RIGHT, RIGHT, GIVEN / TAKEN), "a number of readings is positive."),
+        ((RIGHT, RIGHT, -TAKEN / GIVEN), "that is the share which one wild reading takes; turn it over."),
+    ],
+    otherwise=[
+        "set the derivative of the curvature in r² to zero.",
+        "the distance is right. Put it into the curvature.",
+        "the first two are right. What does a reading at distance zero give, compared with what a wild one takes?",
+    ],
+    never=["r = 3σ", "3 sigma", "-1/6", "8 readings"],
+)
+
+
+@checker("bp-5-missing", never=["sparse[-1] > full[-1]"])
+def missing(answer):
+    powers, sparse, full = (as_array(part) for part in as_things(
+        answer, 3, "powers (S,), the sparse model's log evidences (S,) and the full process' (S,)"))
+    if powers.ndim != 1 or len(powers) < 3 or sparse.shape != powers.shape or full.shape != powers.shape:
+        raise Feedback(f"three arrays of one shape (S,), S at least 3, are asked for; got {powers.shape}, {sparse.shape}, "
+                       f"{full.shape}.")
+    if powers.min() < 0 or powers.max() > 1:
+        return "the first array holds the powers, which lie between 0 and 1."
+    if powers[0] != 0 or powers[-1] != 1 or np.any(np.diff(powers) <= 0):
+        return "let the powers rise from 0 to 1, both ends included."
+    if close(sparse, full, rtol=1e-9):
+        return "the two are the same: is one of them really sparse?"
+    if np.ptp(sparse) <= 1e-9 * np.abs(sparse).max():
+        return "the sparse evidence is the same at every power: was the power handed on?"
+    if sparse[0] > full[0] + 1e-3 * max(1.0, abs(full[0])):
+        return ("at α = 0 both are bounds, and the sparse one cannot be the higher: are kernel, likelihood and data the "
+                "same?")
+    if sparse[-1] < sparse[0] - 1e-3 * max(1.0, abs(sparse[0])):
+        return "for one kernel and one Z the sparse estimate does not fall from α = 0 to 1: was either learnt anew?"
+    return None
+
+
+@cache
+def _log_sums(alpha, outer=True):
+    """log of the sum over all counts of the power mean of the Poisson probability; α = 0 is the geometric mean."""
+    y, e = np.arange(2001.0)[:, None], np.sqrt(H) * np.linspace(-8, 8, 2001)
+    log_weight = -0.5 * e**2 / H - logsumexp(-0.5 * e**2 / H)
+    log_p = y * (np.log(RATE) + e) - RATE * np.exp(e) - gammaln(y + 1)
+    if alpha == 0:
+        return logsumexp(log_p @ np.exp(log_weight))
+    return logsumexp(logsumexp(alpha * log_p + log_weight, axis=1) / (alpha if outer else 1.0))
+
+
+numbers(
+    "bp-6-loses",
+    lambda: (_log_sums(0.5), _log_sums(0.0)),
+    labels=["α = ½", "α = 0"],
+    digits=3,
+    mistakes=[
+        (lambda: (_log_sums(0.0), _log_sums(0.5)), "the numbers are right, in the reverse order."),
+        (lambda: (np.exp(_log_sums(0.5)), ANY), "at α = ½ that is the sum; its logarithm is asked for."),
+        (lambda: (_log_sums(0.5, outer=False), ANY), "at α = ½ the outer power is missing: a mean of roots is not a power mean."),
+        ((0.0, ANY), "nothing is lost at α = 1 only, where the mean over e of densities is a density."),
+        (lambda: (RIGHT, -_log_sums(0.0)), "a geometric mean lies below the arithmetic one: can the sum exceed one?"),
+        (lambda: (RIGHT, -RATE * (GROWTH - 1)), "at α = 0 the mean of e^e has half the variance in the exponent."),
+        ((RIGHT, 0.0), "at α = 0 average log p over e: this is p at e = 0."),
+    ],
+    otherwise=[
+        "for each count average the root of p over e and square it; then add up over the counts, far into the tail.",
+        "the first is right. At α = 0 average log p over e, and add up the exponentials.",
+    ],
+    never=["-100 * (np.exp(0.125) - 1)", "λ (1 - e^{h/2})"],
+)
+
+quiz_of(
+    "bp-quiz",
+    question(
+        "A sparse Poisson model has an evidence far above that of the full process with the same kernel. What would you "
+        "change?",
+        [("take more pseudo-inputs", "the full process has all of them, and its evidence is the low one."),
+         ("give the likelihood a dispersion", None),
+         ("trust the sparse model: its evidence is higher", "an estimate above that of the full process is the symptom.")],
+        why="The residual stands in for a parameter that the likelihood lacks.",
+    ),
+    question(
+        "For which likelihoods can a site have a negative precision at α = 0?",
+        [("for every one, if a datum is far off", "minus the mean of a curvature that is never positive is not negative."),
+         ("for those that are not log-concave", None),
+         ("for none", "look at the rings in the figure of the sensor.")],
+        why="The precision is minus the mean curvature of log p. It is negative where the posterior lies in a heavy tail.",
+    ),
+    question(
+        "A batch B has just moved its own sites. N/|B| times its share of the gradient is ...",
+        [("unbiased, since the batch was drawn at random", "it was fair when it was drawn; then its data pulled q."),
+         ("biased, since its data have pulled q towards themselves", None),
+         ("biased, as that of every batch is", "one that is drawn without regard to the sites has no bias.")],
+        why="Draw the batch for the gradient anew, or accept a bias that fades as the sites settle.",
+    ),
+    question(
+        "EP on Student-t noise has not converged and reports a log evidence of 10 000. It is ...",
+        [("a sign of a good scale", "the formula holds at fixed points; elsewhere it can return anything."),
+         ("an upper bound", "no bound is known away from a fixed point, on either side."),
+         ("of no meaning", None)],
+        why="Look at fit.converged before you believe an estimate of the evidence.",
+    ),
+)

@@ -1,64 +1,74 @@
 """Checkers of the chapter "Study: many classes on real data"."""
 
 import numpy as np
-from exercises import Feedback, as_array, as_function, as_number, checker, close
+from exercises import (
+    ANY,
+    RIGHT,
+    Feedback,
+    Within,
+    as_array,
+    as_number,
+    as_things,
+    called,
+    checker,
+    close,
+    number,
+    numbers,
+    question,
+    quiz_of,
+)
+from scipy.optimize import minimize_scalar
 from scipy.special import ndtr
 
+CELLS, OUTSIDE = 96, 2 * ndtr(-2.0)     # exercise 1: cells of a table; chance of more than two standard errors
+DDOF = "the variance of a sample divides by n - 1: np.std needs ddof=1."
 
-@checker("st-1-chance")
-def chance(answer):
-    answer = as_number(answer)
-    outside = 2 * ndtr(-2.0)
-    if close(answer, 96 * outside, rtol=0.02):
-        return None
-    if close(answer, 96 * outside / 2, rtol=0.02):
-        return "that counts one direction; a cell can be too high or too low."
-    if close(answer, 96 * (1 - outside), rtol=0.02):
-        return "that many agree; the question is how many do not."
-    if close(answer, outside, rtol=0.02):
-        return "that is the chance for one cell; there are 96."
-    if close(answer, 96 * 0.05, rtol=0.02):
-        return "five per cent belongs to 1.96 standard errors; for 2 it is a little less."
-    return "how often is a normal variable more than two standard deviations from its mean? Count 96 of them."
+number(
+    "st-1-chance",
+    CELLS * OUTSIDE,
+    digits=3,
+    mistakes=[
+        (CELLS * OUTSIDE / 2, "that counts one direction; a cell can be too high or too low."),
+        (CELLS * (1 - OUTSIDE), "that many agree; the question is how many do not."),
+        (OUTSIDE, "that is the chance for one cell; a table has more."),
+        (CELLS * 0.05, "one in twenty belongs to 1.96 standard errors; for 2 it is a little less."),
+        (Within(high=0.0), "a number of cells is positive."),
+    ],
+    otherwise="how often is a normal variable more than two standard deviations from its mean? Count the cells.",
+    never=["2 * ndtr(-2"],
+)
 
 
-@checker("st-2-apart")
+@checker("st-2-apart", never=["hypot(ours, sem)", "root of the sum"])
 def apart(answer):
     rng = np.random.default_rng(0)
     for size, mean, sem in ((20, 0.4, 0.05), (10, 1.3, 0.02)):
         losses = mean + 0.1 + 0.2 * rng.standard_normal(size)
-        value = as_function(answer)(losses.copy(), mean, sem)
-        if value is None:
-            raise Feedback("the function returns nothing yet.")
-        value = as_number(value)
+        value = as_number(called(answer, losses, mean, sem))
         sd = np.std(losses, ddof=1)
         difference, ours = losses.mean() - mean, sd / np.sqrt(size)
-        right = difference / np.hypot(ours, sem)
-        if close(value, right):
+        if close(value, difference / np.hypot(ours, sem)):
             continue
-        if close(value, -right):
+        if close(value, -difference / np.hypot(ours, sem)):
             return "the sign is turned round: positive where ours is above the paper's."
         if close(value, difference / (ours + sem)):
-            return "errors of independent means add as squares: combine them by the root of the sum of squares."
+            return "independent errors do not add like that: their variances add."
         if close(value, difference / np.hypot(sd, sem)):
             return "that takes the spread of the splits for the standard error of their mean."
         if close(value, difference / np.hypot(np.std(losses) / np.sqrt(size), sem)):
-            return "the variance of a sample divides by n - 1: np.std needs ddof=1."
+            return DDOF
         if close(value, difference / ours) or close(value, difference / sem):
             return "that has one of the two standard errors in it; both means are uncertain."
-        return "mean of the losses less the paper's mean, over the root of the sum of the two squared standard errors."
+        return "a difference of two means, in units of its own standard error: what is the variance of the difference?"
     return None
 
 
-@checker("st-3-paired")
+@checker("st-3-paired", never=["np.std(difference, ddof=1) / np.sqrt(len(difference))"])
 def paired(answer):
     rng = np.random.default_rng(1)
     common = rng.standard_normal(15)
     first, second = (common + 0.3 * rng.standard_normal(15) + shift for shift in (0.2, 0.0))
-    result = as_function(answer)(first.copy(), second.copy())
-    if result is None:
-        raise Feedback("the function returns nothing yet.")
-    mean, sem = as_array(result, (2,))
+    mean, sem = as_array(called(answer, first, second), (2,))
     difference = first - second
     right = np.std(difference, ddof=1) / np.sqrt(15)
     if close(mean, -difference.mean()):
@@ -68,24 +78,24 @@ def paired(answer):
     if close(sem, right):
         return None
     if close(sem, np.hypot(np.std(first, ddof=1), np.std(second, ddof=1)) / np.sqrt(15)):
-        return "that combines two standard errors as if the splits were different ones. Take the difference on each split first."
+        return ("that combines two standard errors as if the splits were different ones. Take the difference on each "
+                "split first.")
     if close(sem, right * np.sqrt(15)):
-        return "that is the spread of the differences; their mean is more certain, by the root of their number."
+        return "that is the spread of the differences; their mean is more certain, the more so the more there are."
     if close(sem, np.std(difference) / np.sqrt(15)):
-        return "the variance of a sample divides by n - 1: np.std needs ddof=1."
+        return DDOF
     return "the second number is the standard error of the mean of the differences."
 
 
-@checker("st-4-clock")
+@checker("st-4-clock", never=["(loss[k - 1] - level) / (loss[k - 1] - loss[k])"])
 def clock(answer):
-    function = as_function(answer)
     seconds, loss = np.array([1.0, 2.0, 4.0, 8.0]), np.array([1.0, 0.8, 0.3, 0.5])
 
     def found(level):
-        value = function(seconds.copy(), loss.copy(), level)
-        if value is None:
-            raise Feedback("the function returns nothing yet.")
-        return float(value)
+        value = np.asarray(called(answer, seconds, loss, level), dtype=float)
+        if value.size != 1:
+            raise Feedback(f"one number of seconds is asked for, this is an array of shape {value.shape}.")
+        return float(value.reshape(()))
 
     between = found(0.55)
     if close(between, 4.0):
@@ -103,18 +113,118 @@ def clock(answer):
     return None
 
 
-@checker("st-5-sure")
-def sure(answer):
-    best, there, at_most = as_array(answer, (3,))
-    losses = [-0.9 * np.log(p) - 0.1 * np.log(1 - p) for p in (0.9, 0.999)]
-    if not close(best, 0.9, rtol=1e-3):
-        return "set the derivative of 0.9 log p + 0.1 log(1 - p) to zero."
-    if close([there, at_most], np.array(losses) / np.log(2), rtol=0.01):
-        return "these are bits; nats are asked for."
-    if close(there, -np.log(0.9), rtol=0.01):
-        return "one label in ten is the other one, and costs -log(1 - p)."
-    if not close(there, losses[0], rtol=0.01):
-        return "the NLL is the mean of -log p over the nine labels that are right and -log(1 - p) over the one that is not."
-    if not close(at_most, losses[1], rtol=0.01):
-        return "the first two are right; put p = 0.999 in the same formula."
-    return None
+def _nll(p):
+    """Mean loss of a model that gives its favourite class the probability p and is right nine times in ten."""
+    return -0.9 * np.log(p) - 0.1 * np.log1p(-p)
+
+
+BEST = minimize_scalar(_nll, bounds=(0.5, 0.999), method="bounded", options={"xatol": 1e-9}).x
+THERE, TOO_SURE = _nll(BEST), _nll(0.999)
+
+numbers(
+    "st-5-sure",
+    {"best p": BEST, "NLL there": THERE, "NLL at p = 0.999": TOO_SURE},
+    digits=3,
+    mistakes=[
+        ((0.999, ANY, ANY), "to be surer than one is right costs more than it brings: try a few values."),
+        ((1.0, ANY, ANY), "then a single wrong label costs infinitely much."),
+        ((0.5, ANY, ANY), "a coin ignores what the model knows."),
+        ((RIGHT, THERE / np.log(2), ANY), "these are bits; nats are asked for."),
+        ((RIGHT, -np.log(BEST), ANY), "one label in ten is the other one, and has a cost as well."),
+        ((RIGHT, -THERE, ANY), "the sign: a loss is minus a mean logarithm."),
+        ((RIGHT, RIGHT, -np.log(0.999)), "the third number lacks the label that is wrong."),
+        ((RIGHT, RIGHT, -0.1 * np.log1p(-0.999)), "the third number lacks the nine labels that are right."),
+    ],
+    otherwise=[
+        "write the mean loss as a function of p, and set its derivative to zero.",
+        "p is right. The loss is a mean over ten labels: what does each of them cost?",
+        "the first two are right; put the other p in the same formula.",
+    ],
+    never=["-0.9 * np.log(p) - 0.1 * np.log(1 - p)"],
+)
+
+
+@checker("st-6-yours", never=["difference.mean() / (difference.std(ddof=1)", "mean / sem"])
+def your_methods(answer):
+    first, second, value = as_things(answer, 3, "two arrays of losses (S,) and a number")
+    first, second, value = as_array(first), as_array(second), as_number(value)
+    if first.ndim != 1 or first.shape != second.shape or len(first) < 5:
+        raise Feedback(f"two arrays of one shape (S,), S at least 5, are asked for; got {first.shape} and {second.shape}.")
+    difference, root = first - second, np.sqrt(len(first))
+    spread = np.std(difference, ddof=1)
+    if spread <= 1e-12 * np.abs(first).max():
+        return "the two differ by the same amount on every split: are they two methods on splits that differ?"
+    right = difference.mean() * root / spread
+    if close(value, right, rtol=1e-3):
+        return None
+    if close(value, -right, rtol=1e-3):
+        return "the sign is turned round: the first less the second."
+    if close(value, difference.mean() * root / np.hypot(np.std(first, ddof=1), np.std(second, ddof=1)), rtol=1e-3):
+        return "that treats the two as if their splits were different ones."
+    if close(value, right / root, rtol=1e-3):
+        return "that is in units of the spread of the differences; their mean is more certain."
+    if close(value, right * np.sqrt(len(first) / (len(first) - 1)), rtol=1e-3):
+        return DDOF
+    if close(value, difference.mean(), rtol=1e-3):
+        return "that is the difference itself; how many of its standard errors is it?"
+    return "the number does not belong to these losses. Take the difference on each split, then the t of its mean."
+
+
+def _training_runs(number=30, length=80):
+    """(true, measured) losses of runs that fall, stay a while, and rise again; the measured ones are noisy."""
+    rng, t = np.random.default_rng(2), np.arange(length)
+    for _ in range(number):
+        rise = rng.uniform(0.006, 0.015) * np.maximum(t - rng.uniform(15, 30), 0)
+        true = 0.4 + 1.2 * np.exp(-t / rng.uniform(4, 9)) + rise
+        yield true, true + 0.02 * rng.standard_normal(length)
+
+
+@checker("st-7-stop", never=["k - best >= patience"])
+def stop(answer):
+    lost, ends, same = [], [], []
+    for true, measured in _training_runs():
+        last, kept = as_array(called(answer, measured), (2,))
+        if last != int(last) or kept != int(kept) or not 0 <= kept <= last < len(true):
+            return f"places between 0 and {len(true) - 1} are asked for, the kept one not after the last one."
+        last, kept = int(last), int(kept)
+        other = np.append(measured[:last + 1], np.zeros(len(true) - last - 1))
+        if not np.array_equal(as_array(called(answer, other), (2,)), (last, kept)):
+            return "what comes after the last checkpoint changes your answer: nobody knows that yet."
+        lost.append(true[kept] - true.min())
+        ends.append(last)
+        same.append(kept == last)
+    if np.mean(ends) > 70:
+        return "that trains nearly to the end of every run: it does not save anything."
+    if np.mean(lost) <= 0.02:
+        return None
+    if np.mean(ends) < 22:
+        return "it stops too early: the losses are noisy, and one that rises may fall again."
+    if np.mean(same) > 0.5:
+        return "where it stops is not which model to keep: by then the loss has been rising for a while."
+    return "the models that it keeps are more than 0.02 above the best of their runs, on average."
+
+
+quiz_of(
+    "st-quiz",
+    question(
+        "VI with the robust likelihood has EP's error and three times its log loss. What does this say?",
+        [("it finds the classes, and is too sure of them", None),
+         ("it finds other classes", "then the errors would differ."),
+         ("it was trained too briefly", "trained longer, its log loss rises.")],
+        why="The error asks for the favourite class only; the log loss asks how sure the model was of it.",
+    ),
+    question(
+        "Two methods were run on the same splits. Their means differ by half of a combined standard error. Then ...",
+        [("they are equally good", "that they cannot be told apart this way does not make them equal."),
+         ("take the differences split by split before you judge", None),
+         ("more splits are needed in any case", "what the splits share may be most of the error; look at that first.")],
+        why="What is hard about a split is hard for both, and cancels in the difference.",
+    ),
+    question(
+        "You need class probabilities from a large data set, and the memory is small. Which method?",
+        [("GFITC", "it waits for EP before each step, and keeps a site for every datum."),
+         ("EP", "it keeps a site for every comparison of every datum."),
+         ("SEP", None)],
+        why="Tied sites need memory that does not grow with the data, and cost no accuracy in these tables.",
+    ),
+)

@@ -2,6 +2,7 @@
 
 import numpy as np
 from conftest import checker_tests
+from scipy.stats import poisson
 
 GROWTH = np.exp(0.25)
 MEAN = 100 * np.sqrt(GROWTH)
@@ -30,19 +31,35 @@ def otherwise(**options):
     return lambda *arguments: mean_step(*arguments, **options)
 
 
-RIGHT = {"bp-1-dispersion": [MEAN, VARIANCE, 1 / (GROWTH - 1)], "bp-2-noise": np.exp(11 / 3), "bp-3-means": mean_step}
+def loses():
+    """Power means by Gauss-Hermite, with SciPy's Poisson; at α = 0 in closed form."""
+    x, w = np.polynomial.hermite_e.hermegauss(150)
+    roots = np.sqrt(poisson.pmf(np.arange(1200)[:, None], 100 * np.exp(0.5 * x))) @ (w / w.sum())
+    return [np.log((roots**2).sum()), 100 * (1 - np.exp(0.125))]
+
+
+POWERS, SPARSE, FULL = np.array([0.0, 0.5, 1.0]), np.array([-90.0, -70.0, -60.0]), np.array([-88.0, -87.5, -87.0])
+RIGHT = {
+    "bp-1-dispersion": [MEAN, VARIANCE, 1 / (GROWTH - 1)],
+    "bp-2-noise": np.exp(11 / 3),
+    "bp-3-means": mean_step,
+    "bp-4-wild": (3.0, -1 / 6, 8.0),
+    "bp-5-missing": (POWERS, SPARSE, FULL),
+    "bp-6-loses": loses(),
+}
+ALSO_RIGHT = [
+    ("bp-1-dispersion", ["113", "3760", "3,52"]),
+    ("bp-2-noise", "39.1"),
+    ("bp-3-means", lambda *given: mean_step(*given) + 1e-9),
+    ("bp-4-wild", ["3", "-1/6", "8"]),
+    ("bp-5-missing", (np.linspace(0, 1, 5), np.linspace(-9, -8.5, 5), np.full(5, -8.0))),
+    ("bp-6-loses", np.array(loses())),
+]
 WRONG = [
-    ("bp-1-dispersion", [100.0, 1.0, 1.0], "larger on average"),
     ("bp-1-dispersion", [5.0, 1.0, 1.0], "log-normal"),
-    ("bp-1-dispersion", [MEAN, VARIANCE - MEAN, 1.0], "varies around its rate"),
-    ("bp-1-dispersion", [MEAN, np.sqrt(VARIANCE), 1.0], "standard deviation"),
-    ("bp-1-dispersion", [MEAN, MEAN, 1.0], "two parts"),
-    ("bp-1-dispersion", [MEAN, VARIANCE, GROWTH - 1], "other way up"),
-    ("bp-1-dispersion", [MEAN, VARIANCE, 4.0], "square of the mean"),
+    ("bp-1-dispersion", [MEAN, 1.0, 1.0], "two parts"),
+    ("bp-1-dispersion", [MEAN, VARIANCE, 2.0], "square of the mean"),
     ("bp-1-dispersion", [MEAN, VARIANCE], "3"),
-    ("bp-2-noise", np.exp(-11 / 3), "it must fall"),
-    ("bp-2-noise", 11 / 3, "logarithm of it"),
-    ("bp-2-noise", np.exp(11 / 6), "half of M"),
     ("bp-2-noise", 1.0, "how many nats"),
     ("bp-3-means", lambda *given: None, "returns nothing yet"),
     ("bp-3-means", full_target, "target ν*"),
@@ -51,7 +68,19 @@ WRONG = [
     ("bp-3-means", otherwise(residual=False), "residual variance"),
     ("bp-3-means", lambda A, h, y, tau, nu, alpha, likelihood: np.full(15, np.nan), "are NaN"),
     ("bp-3-means", lambda A, h, y, tau, nu, alpha, likelihood: nu, "Print both sides"),
+    ("bp-4-wild", (1.0, 1.0, 1.0), "in r²"),
+    ("bp-4-wild", (3.0, 1.0, 1.0), "into the curvature"),
+    ("bp-5-missing", (POWERS, SPARSE), "as a tuple of 3"),
+    ("bp-5-missing", (POWERS[:2], SPARSE[:2], FULL[:2]), "S at least 3"),
+    ("bp-5-missing", (SPARSE, FULL, POWERS), "between 0 and 1"),
+    ("bp-5-missing", (POWERS[::-1], SPARSE[::-1], FULL[::-1]), "rise from 0 to 1"),
+    ("bp-5-missing", (POWERS, FULL, FULL), "really sparse"),
+    ("bp-5-missing", (POWERS, np.full(3, -90.0), FULL), "was the power handed on"),
+    ("bp-5-missing", (POWERS, SPARSE + 10, FULL), "both are bounds"),
+    ("bp-5-missing", (POWERS, SPARSE - 20 * POWERS * 4, FULL), "learnt anew"),
+    ("bp-6-loses", [1.0, 1.0], "into the tail"),
+    ("bp-6-loses", [loses()[0], 1.0], "the first is right"),
 ]
 
 
-test_right_answer_passes, test_usual_mistake_is_named = checker_tests(RIGHT, WRONG)
+test_right_answer_passes, test_usual_mistake_is_named = checker_tests(RIGHT, WRONG, ALSO_RIGHT)

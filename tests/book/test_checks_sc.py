@@ -104,11 +104,11 @@ WRONG = [
     ("sc-7-walk", lambda X, y, M, start: (start, X[:M]), "a walk down the dial"),
     ("sc-7-walk", lambda X, y, M, start: [start, X[:M]], "a walk down the dial"),
     ("sc-7-walk", lambda *_: None, "returns nothing yet"),
-    ("start-noise", 0.482, "square it"),
-    ("start-noise", 23.2, "as a fraction"),
-    ("start-noise", 0.768, "the curve explains"),
+    ("start-noise", np.sqrt(start.share()), "square it"),
+    ("start-noise", 100 * start.share(), "as a fraction"),
+    ("start-noise", 1 - start.share(), "the curve explains"),
     ("start-noise", 1.5, "between 0 and 1"),
-    ("start-noise", 0.4, "already the share"),
+    ("start-noise", 0.4, "what is its variance"),
 ]
 
 
