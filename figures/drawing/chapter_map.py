@@ -24,7 +24,8 @@ NEEDS = [("gp-features", "ep-step-by-step"), ("ep-step-by-step", "power-ep"), ("
          ("gp-features", "sparse-regression"), ("power-ep", "sparse-classification"),
          ("sparse-regression", "sparse-ep-projection"), ("sparse-regression", "which-alpha-regression"),
          ("sparse-regression", "orthogonal-natural-gradients"), ("sparse-classification", "orthogonal-natural-gradients"),
-         ("sparse-classification", "sparse-beyond-probit"), ("sparse-classification", "stochastic-ep-many-classes"), ("sparse-classification", "which-alpha-classification"),
+         ("sparse-classification", "sparse-beyond-probit"), ("sparse-classification", "stochastic-ep-many-classes"),
+         ("sparse-classification", "which-alpha-classification"),
          ("which-alpha-classification", "which-alpha-for-your-data"), ("which-alpha-regression", "which-alpha-for-your-data")]
 WIDTH, HEIGHT = 1.4, 1.0
 SIZE = (8.7, 5.05)      # of the figure, in inches

@@ -312,27 +312,15 @@ def test_drawing_in_the_background_prints_nothing(monkeypatch, capfd, folder):
     assert captured.out == captured.err == ""
 
 
-def calls_without(path):
-    """The calls of `slider` in a notebook that lack a name or a caption, one line each, and the names of all."""
-    lacking, names = [], []
-    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
-        if cell["cell_type"] != "code":
-            continue
-        for node in ast.walk(ast.parse("".join(cell["source"]))):
-            called = getattr(node, "func", None)
-            if called is not None and (getattr(called, "attr", "") == "slider" or getattr(called, "id", "") == "slider"):
-                given = {keyword.arg: keyword.value for keyword in node.keywords}
-                names += [given["name"].value] if "name" in given else []
-                lacking += [ast.unparse(node)[:100]] * (not {"name", "caption"} <= set(given))
-    return lacking, names
-
-
-@pytest.mark.parametrize("path", build_book.chapters(), ids=lambda path: path.stem)
-def test_every_slider_has_a_name_and_a_caption(path):
-    lacking, _ = calls_without(path)
-    assert len(lacking) <= WITHOUT.get(path.stem, 0), "\n".join(lacking)
+def names_of_sliders(path):
+    """The names of all sliders in a notebook."""
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    calls = [node for cell in cells if cell["cell_type"] == "code" for node in ast.walk(ast.parse("".join(cell["source"])))
+             if isinstance(node, ast.Call) and "slider" in (getattr(node.func, "attr", ""), getattr(node.func, "id", ""))]
+    return [keyword.value.value for call in calls for keyword in call.keywords if keyword.arg == "name"]
 
 
 def test_no_two_sliders_have_the_same_name():
-    names = [name for path in build_book.chapters() for name in calls_without(path)[1]]
+    names = [name for path in build_book.chapters() for name in names_of_sliders(path)]
     assert sorted({name for name in names if names.count(name) > 1}) == []
+    assert len(names) > 40
