@@ -1,6 +1,8 @@
 // What scrolls within the page can be reached by the keyboard, and a link into a page arrives where it leads.
 "use strict";
 
+const LONG = 230;     // pixels: formulas within a sentence that a phone may have no room for
+
 // Formulas change the height of what stands above: a page that is opened at an anchor appears when they are set.
 if (location.hash) {
   const root = document.documentElement;
@@ -24,5 +26,10 @@ addEventListener("load", () => {
   });
   const watch = (selector) => document.querySelectorAll(selector).forEach((part) => sizes.observe(part));
   watch("article pre, article table:not(.results)");
-  window.MathJax?.startup?.promise?.then(() => watch("article mjx-container[display=true]"));
+  window.MathJax?.startup?.promise?.then(() => {
+    watch("article mjx-container[display=true]");
+    for (const formula of document.querySelectorAll("article mjx-container:not([display=true])")) {
+      if (formula.getBoundingClientRect().width > LONG) formula.classList.add("long");    // it scrolls on a phone
+    }
+  });
 });
