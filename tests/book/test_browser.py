@@ -31,11 +31,6 @@ AXE = build_book.ROOT / "node_modules/axe-core/axe.min.js"
 GZIP, RAW = 600_000, 2_600_000      # bytes of a page before the first touch
 
 
-def is_chapter(name):
-    """Whether the page is a notebook with figures, and no appendix."""
-    return has_slider(name) or (build_book.ROOT / f"{name}.ipynb").exists()
-
-
 def has_slider(name):
     """Whether the page's notebook, as committed, shows a slider of figures/drawing/slider.py."""
     path = build_book.ROOT / f"{name}.ipynb"
