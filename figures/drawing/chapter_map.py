@@ -7,18 +7,18 @@ from figures.drawing import style
 
 # name: (place of the box's centre in inches, what it says)
 CHAPTERS = {
-    "gp-features": ((0.85, 3.7), "Gaussian\nprocesses,\nfeatures"),
-    "ep-step-by-step": ((2.6, 3.7), "EP,\nstep by\nstep"),
-    "power-ep": ((4.35, 3.7), "Power EP\nand its\nlimits"),
-    "sparse-regression": ((6.1, 3.7), "Sparse\nregression:\none family"),
-    "orthogonal-natural-gradients": ((2.6, 2.15), "Orthogonal\nnatural\ngradients"),
-    "sparse-classification": ((4.35, 2.15), "Sparse\nclassifi-\ncation"),
-    "sparse-beyond-probit": ((0.85, 0.6), "Beyond\nthe\nprobit"),
-    "sparse-ep-projection": ((6.1, 2.15), "Sparse EP\nby\nprojection"),
-    "which-alpha-regression": ((7.85, 2.15), "Study:\nwhich α?\nregression"),
-    "stochastic-ep-many-classes": ((2.6, 0.6), "Stochastic\nEP, many\nclasses"),
-    "which-alpha-classification": ((4.35, 0.6), "Study:\nwhich α?\nclassifi-\ncation"),
-    "which-alpha-for-your-data": ((6.1, 0.6), "Study:\nwhich α for\nyour data?"),
+    "gp-features": ((0.875, 4.25), "Gaussian\nprocesses,\nfeatures"),
+    "ep-step-by-step": ((2.625, 4.25), "EP,\nstep by\nstep"),
+    "power-ep": ((4.375, 4.25), "Power EP\nand its\nlimits"),
+    "sparse-regression": ((6.125, 4.25), "Sparse\nregression:\none family"),
+    "orthogonal-natural-gradients": ((0.875, 2.45), "Orthogonal\nnatural\ngradients"),
+    "sparse-classification": ((2.625, 2.45), "Sparse\nclassifi-\ncation"),
+    "sparse-ep-projection": ((4.375, 2.45), "Sparse EP\nby\nprojection"),
+    "which-alpha-regression": ((6.125, 2.45), "Study:\nwhich α?\nregression"),
+    "sparse-beyond-probit": ((0.875, 0.65), "Beyond\nthe\nprobit"),
+    "stochastic-ep-many-classes": ((2.625, 0.65), "Stochastic\nEP, many\nclasses"),
+    "which-alpha-classification": ((4.375, 0.65), "Study:\nwhich α?\nclassifi-\ncation"),
+    "which-alpha-for-your-data": ((6.125, 0.65), "Study:\nwhich α for\nyour data?"),
 }
 NEEDS = [("gp-features", "ep-step-by-step"), ("ep-step-by-step", "power-ep"), ("power-ep", "sparse-regression"),
          ("gp-features", "sparse-regression"), ("power-ep", "sparse-classification"),
@@ -27,8 +27,8 @@ NEEDS = [("gp-features", "ep-step-by-step"), ("ep-step-by-step", "power-ep"), ("
          ("sparse-classification", "sparse-beyond-probit"), ("sparse-classification", "stochastic-ep-many-classes"),
          ("sparse-classification", "which-alpha-classification"),
          ("which-alpha-classification", "which-alpha-for-your-data"), ("which-alpha-regression", "which-alpha-for-your-data")]
-WIDTH, HEIGHT = 1.4, 1.0
-SIZE = (8.7, 5.05)      # of the figure, in inches
+WIDTH, HEIGHT = 1.4, 1.08
+SIZE = (7, 5.5)      # of the figure, in inches
 
 
 def draw(fig):
@@ -40,10 +40,10 @@ def draw(fig):
         corner = (place[0] - WIDTH / 2, place[1] - HEIGHT / 2)
         ax.add_patch(FancyBboxPatch(corner, WIDTH, HEIGHT, boxstyle="round,pad=0.02,rounding_size=0.12",
                                     facecolor="white", edgecolor=style.INK, linewidth=1.2))
-        ax.text(*place, text, ha="center", va="center", fontsize=12)
+        ax.text(*place, text, ha="center", va="center")
     for first, second in NEEDS:
         _arrow(ax, CHAPTERS[first][0], CHAPTERS[second][0])
-    ax.text(3.5, 4.82, "short cut: in regression nothing has to be iterated", ha="center", va="center", fontsize=11,
+    ax.text(3.5, 5.22, "short cut: in regression nothing is iterated", ha="center", va="center",
             color=style.colours["data"], bbox={"facecolor": style.CARD, "edgecolor": "none", "pad": 1.5})
 
 

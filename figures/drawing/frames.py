@@ -79,10 +79,14 @@ def save(fig, path, kind=None, tight=False):
 
 
 def _svg(fig, tight):
-    stream = io.BytesIO()
+    stream, before = io.BytesIO(), fig.dpi
     with _canvas(fig, FigureCanvasSVG) as canvas:
-        canvas.print_figure(stream, format="svg", dpi=72, metadata=NAMELESS, bbox_inches="tight" if tight else None,
-                            facecolor="auto")
+        if tight:
+            canvas.print_figure(stream, format="svg", dpi=72, metadata=NAMELESS, bbox_inches="tight", facecolor="auto")
+        else:
+            fig.set_dpi(72)
+            canvas.print_svg(stream, metadata=NAMELESS)     # print_figure would draw twice
+            fig.set_dpi(before)
     return stream.getvalue()
 
 
