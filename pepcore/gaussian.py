@@ -2,7 +2,7 @@
 
 import ctypes
 from collections.abc import Callable
-from ctypes import byref, c_double, c_int, c_void_p
+from ctypes import POINTER, c_char_p, c_double, c_int, c_void_p
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -57,7 +57,7 @@ def inverse_lower(L: Array) -> Array:
     """L⁻¹ (M, M) for lower-triangular L (M, M), in Fortran order."""
     inverse = np.array(L, order="F")
     M = c_int(len(L))
-    _dtrtri(b"L", b"N", byref(M), _data(inverse), byref(M), byref(c_int()))
+    _dtrtri(b"L", b"N", M, _data(inverse), M, c_int())
     return inverse
 
 
@@ -111,17 +111,21 @@ def log_ratio(kept: Array, removed: Array) -> Array:
 # SciPy's own wrappers hold Python's global lock, so that two threads are as slow as one. The same routines are reached here
 # through ctypes, which releases it. All matrices are float64 in Fortran order.
 
+_KINDS = {"o": c_char_p, "n": POINTER(c_int), "f": POINTER(c_double), "a": c_void_p}
 
-def _routine(name: str, arguments: int) -> Callable:
-    """The BLAS or LAPACK routine of this name; it takes every argument, numbers too, as a pointer."""
+
+def _routine(name: str, kinds: str) -> Callable:
+    """The BLAS or LAPACK routine of this name; it takes pointers, to options, numbers, factors and arrays."""
     name_of, pointer_of = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
     name_of.restype, name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
     pointer_of.restype, pointer_of.argtypes = c_void_p, [ctypes.py_object, ctypes.c_char_p]
     capsule = (cython_blas.__pyx_capi__ | cython_lapack.__pyx_capi__)[name]
-    return ctypes.CFUNCTYPE(None, *[c_void_p] * arguments)(pointer_of(capsule, name_of(capsule)))
+    return ctypes.CFUNCTYPE(None, *[_KINDS[kind] for kind in kinds])(  # type: ignore[arg-type]
+        pointer_of(capsule, name_of(capsule)))
 
 
-_dtrmm, _dsyrk, _dger, _dtrtri = map(_routine, ("dtrmm", "dsyrk", "dger", "dtrtri"), (11, 10, 9, 6))
+_dtrmm, _dsyrk = _routine("dtrmm", "oooonnfanan"), _routine("dsyrk", "oonnfanfan")
+_dger, _dtrtri = _routine("dger", "nnfananan"), _routine("dtrtri", "oonann")
 _ONE = c_double(1.0)
 
 
@@ -130,7 +134,7 @@ def multiply_lower(T: Array, B: Array, transposed: bool = False) -> Array:
     _check(T, B, fit=T.shape == 2 * B.shape[:1])
     M, S = map(c_int, B.shape)
     trans = b"T" if transposed else b"N"
-    _dtrmm(b"L", b"L", trans, b"N", byref(M), byref(S), byref(_ONE), _data(T), byref(M), _data(B), byref(M))
+    _dtrmm(b"L", b"L", trans, b"N", M, S, _ONE, _data(T), M, _data(B), M)
     return B
 
 
@@ -138,7 +142,7 @@ def add_gram(C: Array, B: Array, sign: float = 1.0) -> None:
     """C ← C + sign · B Bᵀ for B (M, S), in the lower triangle of C (M, M) alone."""
     _check(C, B, fit=C.shape == 2 * B.shape[:1])
     M, S = map(c_int, B.shape)
-    _dsyrk(b"L", b"N", byref(M), byref(S), byref(c_double(sign)), _data(B), byref(M), byref(_ONE), _data(C), byref(M))
+    _dsyrk(b"L", b"N", M, S, c_double(sign), _data(B), M, _ONE, _data(C), M)
 
 
 def add_outer(B: Array, m: Array, v: Array) -> Array:
@@ -146,7 +150,7 @@ def add_outer(B: Array, m: Array, v: Array) -> Array:
     m, v = np.ascontiguousarray(m), np.ascontiguousarray(v)
     _check(B, m, v, fit=B.shape == m.shape + v.shape)
     M, S, step = *map(c_int, B.shape), c_int(1)
-    _dger(byref(M), byref(S), byref(_ONE), _data(m), byref(step), _data(v), byref(step), _data(B), byref(M))
+    _dger(M, S, _ONE, _data(m), step, _data(v), step, _data(B), M)
     return B
 
 

@@ -36,10 +36,10 @@ def lower_sums(features: Features, sites: Sites) -> tuple[Array, Array]:
         precision, shift = np.zeros((M, M), order="F"), np.zeros(M)
         for rows in group:
             A, _ = features.load(rows)
-            for sign in (1.0, -1.0):
-                size = np.maximum(sign * sites.tau[rows], 0.0)
-                if size.any():
-                    add_gram(precision, A * np.sqrt(size), sign)
+            tau = sites.tau[rows]
+            for sign, found in ((1.0, tau.max() > 0), (-1.0, tau.min() < 0)):
+                if found:
+                    add_gram(precision, A * np.sqrt(np.maximum(sign * tau, 0.0)), sign)
             shift += A @ sites.nu[rows]
         return precision, shift
 
@@ -63,9 +63,9 @@ def solve_posterior(precision: Array, shift: Array, concave: bool) -> tuple[Arra
     return solve_lower(C, solve_lower(C, shift), transposed=True), C
 
 
-def project(features: Features, mean: Array, C_inverse: Array) -> tuple[Array, Array, Array]:
-    """μ (N,) and s (N,), mean and variance of aᵀv under the posterior of m (M,) and C⁻¹ (M, M), and h (N,)."""
-    mu, s, h = (np.empty(len(features.X)) for _ in range(3))
+def project(features: Features, mean: Array, C_inverse: Array, out: Array | None = None) -> Array:
+    """μ, s and h, (3, N), written to `out` if given: mean and variance of aᵀv under the posterior of m (M,) and C⁻¹ (M, M)."""
+    mu, s, h = found = np.empty((3, len(features.X))) if out is None else out
 
     def fill(rows: slice) -> None:
         A, h[rows] = features.load(rows)
@@ -73,7 +73,7 @@ def project(features: Features, mean: Array, C_inverse: Array) -> tuple[Array, A
         mu[rows], s[rows] = mean @ A, np.einsum("nm,nm->n", white.T, white.T)
 
     list(in_order(fill, features.rows()))
-    return mu, s, h
+    return found
 
 
 def along(mean: Array, C_inverse: Array, weight_mean: Array, weight_Va: Array) -> Callable:

@@ -41,21 +41,17 @@ class ClassMaps:
         pairs = list(in_order(lambda c: lower_sums(self.of(c), Sites(tau[c], nu[c])), range(self.C), self._effort()))
         return [precision for precision, _ in pairs], [shift for _, shift in pairs]
 
-    def marginals(self, posteriors: list) -> tuple[Array, Array, Array]:
-        """μ, s and h, each (C, N): mean and variance of aᵀv under every class's posterior, and the residual variance."""
-        marginals = lambda c: project(self.of(c), posteriors[c].mean, posteriors[c].inverse)
-        mu, s, h = map(np.stack, zip(*in_order(marginals, range(self.C), self._effort()), strict=True))
-        return mu, s, h
+    def marginals(self, posteriors: list) -> Array:
+        """μ, s and h, (3, C, N): mean and variance of aᵀv under every class's posterior, and the residual variance."""
+        found = np.empty((3, self.C, len(self.of(0).X)))
+        fill = lambda c: project(self.of(c), posteriors[c].mean, posteriors[c].inverse, out=found[:, c])
+        list(in_order(fill, range(self.C), self._effort()))
+        return found
 
     def pull_back(self, slopes: list, dh: Array) -> dict:
-        """Derivatives in the features of each class, turned into those in kernels and Z.
+        """Derivatives of kernels and Z: a dict and an array (M, D) where they are shared, lists of C of them elsewhere.
 
-        Parameters
-        ----------
-        slopes : of C callables (rows, A (M, B)) -> dA (M, B), a fresh array in Fortran order
-        dh : (C, N)
-
-        Returns dict: "kernels" and "Z", a dict and an array (M, D) where they are shared, lists of C of them elsewhere.
+        `slopes` are C callables (rows, A (M, B)) -> dA (M, B), a fresh array in Fortran order; dh is (C, N).
         """
         if len(self.features) == 1:
             slopes, dh = [added(slopes)], np.stack([sum(dh)])
