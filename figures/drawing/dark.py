@@ -7,6 +7,7 @@ heat maps) stays as it is, with all that is written on it, since its colour bar 
 """
 
 import functools
+import re
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -94,12 +95,24 @@ def dark_map(cmap):
     return ListedColormap([dark(colour) for colour in cmap(np.linspace(0, 1, count))], name=f"{cmap.name} (dark)")
 
 
+def pictures_in(fig):
+    """What a colour map fills in a figure, and what therefore keeps its colours."""
+    return [artist for artist in fig.findobj() if _fills_an_area(artist)]
+
+
+def recoloured(svg):
+    """The SVG of a figure without pictures, as bytes, in the colours of the dark theme."""
+    default = b"<style type=\"text/css\">svg{fill: #000000}"     # what is filled with black does not say so
+    svg = svg.replace(b"<style type=\"text/css\">", default, 1)
+    return re.sub(rb"(?<=: )#[0-9a-f]{6}\b", lambda found: to_hex(dark(found[0].decode())).encode(), svg)
+
+
 def recolour(fig):
     """Change the colours of a figure that was drawn in the book's style to those of the dark theme.
 
     Draw the figure once before, so that all its parts exist.
     """
-    pictures = [artist for artist in fig.findobj() if _fills_an_area(artist)]
+    pictures = pictures_in(fig)
     untouched = {id(part) for axes in {artist.axes for artist in pictures} - {None} for part in _on_the_picture(axes)}
     for artist in fig.findobj(lambda artist: id(artist) not in untouched):
         _recolour(artist)

@@ -19,7 +19,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from PIL import Image
 
-from figures.drawing.dark import recolour
+from figures.drawing.dark import pictures_in, recolour, recoloured
 
 DPI = 120               # CSS pixels in an inch of a figure
 DENSITY = 2             # pixels of a file for a CSS pixel
@@ -67,14 +67,17 @@ def save(fig, path, kind=None, tight=False):
     -------
     kind
     """
-    first = _svg(fig, tight) if kind in (None, "svg") else b""
-    if kind is None:
-        kind = "svg" if len(gzip.compress(first)) < HEAVY else "png"
-    for name in (path.name, f"{path.name}-dark"):
-        if name != path.name:
-            recolour(fig)
-        data = (first if name == path.name else _svg(fig, tight)) if kind == "svg" else png(fig, DENSITY * DPI, tight)
-        path.with_name(f"{name}.{kind}").write_bytes(data)
+    light = b"" if kind == "png" else _svg(fig, tight)
+    kind = kind or ("svg" if len(gzip.compress(light)) < HEAVY else "png")
+    if kind == "png":
+        light = png(fig, DENSITY * DPI, tight)
+    if kind == "svg" and not pictures_in(fig):
+        dark = recoloured(light)            # in no time; drawing takes most of the build's
+    else:
+        recolour(fig)
+        dark = _svg(fig, tight) if kind == "svg" else png(fig, DENSITY * DPI, tight)
+    for end, data in (("", light), ("-dark", dark)):
+        path.with_name(f"{path.name}{end}.{kind}").write_bytes(data)
     return kind
 
 

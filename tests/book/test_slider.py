@@ -19,6 +19,7 @@ from PIL import Image
 
 from figures import progress
 from figures.drawing import frames, live, style
+from figures.drawing.dark import dark
 from figures.drawing.slider import ALPHA, Parameter, slider
 
 THREE = Parameter("alpha", (0.0, 0.5, 1.0), "α", ".2f")
@@ -177,6 +178,34 @@ def test_light_and_dark_have_the_same_layout(folder):
     light_shape, dark_shape = (re.sub("#[0-9a-f]{6}|m[0-9a-f]{10}", "#", text) for text in (light, dark))
     assert light_shape == dark_shape
     assert light != dark
+
+
+def test_a_dark_frame_is_the_figure_drawn_in_dark_colours(folder):
+    with style.context():
+        fig = frames.new_figure((4, 3))
+        ax = fig.add_subplot()
+        ax.plot([0, 1], [0, 1], "k:", marker="o", markerfacecolor=style.INK, label="a")
+        ax.fill_between([0, 1], 0, 1, color=style.colours["vfe"], alpha=0.2)
+        ax.scatter([0, 1], [1, 0], c=[0.1, 0.9], cmap="Greys")
+        ax.annotate("here", (0, 0), (0.5, 0.5), color=style.INK, arrowprops={"color": style.INK})
+        ax.legend()
+        frames.finish(fig)
+    frames.save(fig, folder / "frame", "svg")
+    frames.recolour(fig)
+    frames.save(fig, folder / "drawn", "svg")
+    of_their_colours = "[mp][0-9a-f]{10}|C[0-9]_[0-9a-f]_[0-9a-f]{10}|svg{fill: #[0-9a-f]{6}}"
+    found, drawn = (re.sub(of_their_colours, "", (folder / name).read_text()) for name in ("frame-dark.svg", "drawn.svg"))
+    assert found == drawn
+
+
+def test_black_is_recoloured_where_a_drawing_does_not_name_it(folder):
+    with style.context():
+        fig = frames.new_figure((4, 3))
+        fig.text(0.5, 0.5, "here", color="black")
+        frames.finish(fig)
+    frames.save(fig, folder / "frame", "svg")
+    assert "#000000" not in (folder / "frame.svg").read_text()
+    assert f"svg{{fill: {mpl.colors.to_hex(dark('black'))}}}" in (folder / "frame-dark.svg").read_text()
 
 
 def test_a_heavy_drawing_becomes_a_sharp_png(folder):
