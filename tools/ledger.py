@@ -4,6 +4,7 @@ The claims are ordinary page content, so that they can be read, searched and lin
 it hide those that the reader filters away, keep the choice in the address, and unfold the claim that an address names.
 """
 
+import functools
 from collections import Counter
 from html import escape
 from typing import ClassVar
@@ -263,12 +264,17 @@ def links(claim):
         place = module.replace(".", "/")
         parts.append(f"code: `{name}` in {{download}}`{place}.py </figures/experiments/{place}.py>`")
     if claim.data:
-        study = runner.load(claim.data)
-        missing = len(tables.missing_runs(study))
-        part = f", {len(study.runs()) - missing} of {len(study.runs())} runs so far" if missing else ""
-        file = f"{{download}}`{claim.data}.csv </figures/results/{claim.data}.csv>`" if study.file.exists() else claim.data
-        parts.append(f"data: {file}{part}")
+        parts.append(f"data: {data(claim.data)}")
     return "; ".join(parts)
+
+
+@functools.cache
+def data(study_id):
+    """A link to the results of a study, and how many of its runs there are if some are missing."""
+    study = runner.load(study_id)
+    missing = len(tables.missing_runs(study))
+    file = f"{{download}}`{study_id}.csv </figures/results/{study_id}.csv>`" if study.file.exists() else study_id
+    return file + (f", {len(study.runs()) - missing} of {len(study.runs())} runs so far" if missing else "")
 
 
 def slug(name):
