@@ -29,7 +29,8 @@ from checks.declared import ANY, RIGHT, Choice, Feedback, NoAnswer, NotWhole, Nu
 from IPython.display import display
 
 __all__ = ["ANY", "RIGHT", "Feedback", "NotWhole", "Within", "as_array", "as_function", "as_number", "as_things",
-           "called", "check", "checker", "choice", "close", "feedback", "number", "numbers", "question", "quiz", "quiz_of"]
+           "called", "check", "checker", "choice", "close", "feedback", "grade", "number", "numbers", "question", "quiz",
+           "quiz_of"]
 
 CHECKS = Path(__file__).with_name("checks")
 WHAT_TO_DO = "Put your answer in place of `...` and run this cell."
@@ -132,6 +133,16 @@ def feedback(name, answer):
         raise
     except Exception as error:       # raised by the reader's own function, or by an answer of quite another kind
         return f"the answer could not be used ({type(error).__name__}: {error})."
+
+
+def grade(name, answer=...):
+    """Raise AssertionError with the hint unless `answer` is right: what an assignment's hidden test calls."""
+    try:
+        said = feedback(name, answer)
+    except NoAnswer as nothing:
+        said = f"nothing was answered. {nothing}".strip()
+    if said is not None:
+        raise AssertionError(f"{name}: {said}")
 
 
 def quiz(name, answers=None):

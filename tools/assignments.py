@@ -1,0 +1,133 @@
+"""nbgrader's assignments from the chapters: a notebook for each, with the exercises, their solutions and hidden tests.
+
+The notebooks made here are nbgrader's *source* and stay with the teacher. `make_course` puts them into a course folder and
+lets nbgrader make the *release*, which has neither solutions nor hidden tests. A hidden test asks the exercise's own checker,
+so that whoever gets no points gets its hint.
+"""
+
+import shutil
+
+import build_book
+import nbformat
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from nbgrader.apps import NbGraderAPI
+from plain_text import plain
+from traitlets.config import Config
+
+INTRODUCTION = """# {title}: exercises
+
+{count} exercises, {points} points in all: one for every five minutes that an exercise should take. Put your answers in place of \
+`...`, in the cell below each exercise. The cells after them stay as they are: they are filled when your work is graded, and then \
+say what to look at again.
+
+Equations and figures are called by their names in the book; the chapter is `{stem}.html` there. The next cell has what the \
+exercises need of the chapter's code."""
+HELPERS = 'import sys\n\nsys.path.append("../helpers")  # pepcore and the book\'s figures, where they are not installed\n'
+HIDDEN_TEST = """# {points}: your answer is checked when it is graded.
+### BEGIN HIDDEN TESTS
+from exercises import grade
+
+grade("{name}", {answer})
+### END HIDDEN TESTS"""
+CONFIG = """# nbgrader's settings for this course. Grading needs the book's checkers, and nbgrader its own programs on the path.
+import os
+import sys
+
+c = get_config()
+c.CourseDirectory.root = {root!r}
+c.CourseDirectory.course_id = "pepcore"
+c.ClearSolutions.code_stub = {{"python": ""}}
+c.ExecutePreprocessor.timeout = 600
+os.environ["PYTHONPATH"] = os.pathsep.join({folders!r})
+os.environ["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
+os.environ["PEPCORE_PROGRESS"] = "0"
+"""
+
+
+def assignment(chapter):
+    """A chapter's exercises as a notebook of nbgrader, solutions and hidden tests included."""
+    points = sum(exercise.points for exercise in chapter.exercises)
+    cells = [
+        new_markdown_cell(INTRODUCTION.format(title=chapter.title, stem=chapter.stem, count=len(chapter.exercises), points=points),
+                          id="introduction"),
+        graded(new_code_cell(HELPERS + "\n" + joined(chapter.setup()), id="setup"), "setup", locked=True),
+    ]
+    emitted = set()
+    for number, exercise in enumerate(chapter.exercises, start=1):
+        cells += exercise_cells(chapter, exercise, number, emitted)
+    notebook = new_notebook(cells=cells)
+    notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    return notebook
+
+
+def exercise_cells(chapter, exercise, number, emitted):
+    """Statement, answer and hidden test; `emitted` holds the places of the solutions' statements that stand further up."""
+    name, (grade, minutes, kind, title) = exercise.name, exercise.title
+    about = ", ".join(filter(None, [grade, f"{minutes} minutes", kind, worth(exercise)]))
+    answer = f"{exercise.blank}\n### BEGIN SOLUTION\n{solution(chapter, exercise, emitted)}\n### END SOLUTION"
+    test = HIDDEN_TEST.format(points=worth(exercise).capitalize(), name=name, answer=exercise.answer)
+    return [
+        new_markdown_cell(f"## {number}. {title[0].upper()}{title[1:]}\n\n*{about}*\n\n{plain(exercise.text)}", id=f"{name}-text"),
+        graded(new_code_cell(answer, id=f"{name}-answer"), f"{name}-answer", solution=True),
+        graded(new_code_cell(test, id=f"{name}-test"), name, grade=True, locked=True, points=exercise.points),
+    ]
+
+
+def solution(chapter, exercise, emitted):
+    """The statements of the solution that the answer depends on, and the answer under the name of the cell to try."""
+    places, expression = chapter.places(exercise)
+    new = [place for place in places if chapter.program[place].origin is not None and place not in emitted]
+    emitted.update(new)
+    given = "" if expression == exercise.answer else f"\n{exercise.answer} = {expression}"
+    return joined([chapter.program[place] for place in new]) + given
+
+
+def joined(statements):
+    """Statements as code, with space around functions."""
+    text = ""
+    for before, after in zip([None, *statements], statements):
+        apart = before and any(part.source.startswith(("def ", "@", "class ")) for part in (before, after))
+        text += ("\n\n\n" if apart else "\n" if before else "") + after.source
+    return text
+
+
+def worth(exercise):
+    return f"{exercise.points} point{'s' if exercise.points > 1 else ''}"
+
+
+def graded(cell, grade_id, grade=False, locked=False, solution=False, points=None):
+    """A cell with what nbgrader wants to know of it."""
+    cell.metadata.nbgrader = {"schema_version": 3, "grade_id": grade_id, "grade": grade, "locked": locked,
+                              "solution": solution, "task": False}
+    if points is not None:
+        cell.metadata.nbgrader["points"] = points
+    return cell
+
+
+def make_course(chapters, course):
+    """Write nbgrader's course folder with the source of all assignments, and let nbgrader make their releases."""
+    for made in ("source", "release"):
+        shutil.rmtree(course / made, ignore_errors=True)
+    course.mkdir(parents=True, exist_ok=True)
+    folders = [str(build_book.ROOT), str(build_book.ROOT / "chapters")]
+    (course / "nbgrader_config.py").write_text(CONFIG.format(root=str(course), folders=folders))
+    for chapter in chapters:
+        folder = course / "source" / chapter.stem
+        folder.mkdir(parents=True)
+        nbformat.write(assignment(chapter), folder / f"{chapter.stem}.ipynb")
+    api = grader(course)
+    for chapter in chapters:
+        demand(api.generate_assignment(chapter.stem, force=True, create=True))
+
+
+def grader(course):
+    """nbgrader with the settings of a course."""
+    config = Config()
+    exec(compile((course / "nbgrader_config.py").read_text(), "nbgrader_config.py", "exec"), {"get_config": lambda: config})
+    return NbGraderAPI(config=config)
+
+
+def demand(outcome):
+    """Go on only if nbgrader did what it was asked to do."""
+    if not outcome["success"]:
+        raise RuntimeError(outcome.get("log") or outcome.get("error"))
