@@ -9,6 +9,7 @@ import shutil
 
 import build_book
 import nbformat
+import setup_cell
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from nbgrader.apps import NbGraderAPI
 from plain_text import plain
@@ -22,7 +23,6 @@ say what to look at again.
 
 Equations and figures are called by their names in the book; the chapter is `{stem}.html` there. The next cell has what the \
 exercises need of the chapter's code."""
-HELPERS = 'import sys\n\nsys.path.append("../helpers")  # pepcore and the book\'s figures, where they are not installed\n'
 HIDDEN_TEST = """# {points}: your answer is checked when it is graded.
 ### BEGIN HIDDEN TESTS
 from exercises import grade
@@ -45,26 +45,27 @@ os.environ["PEPCORE_PROGRESS"] = "0"
 
 
 def assignment(chapter):
-    """A chapter's exercises as a notebook of nbgrader, solutions and hidden tests included."""
+    """A chapter's exercises as a notebook of nbgrader, solutions and hidden tests included, and the values that it reads."""
     points = sum(exercise.points for exercise in chapter.exercises)
+    code, values = setup_cell.setup(chapter)
     cells = [
         new_markdown_cell(INTRODUCTION.format(title=chapter.title, stem=chapter.stem, count=len(chapter.exercises), points=points),
                           id="introduction"),
-        graded(new_code_cell(HELPERS + "\n" + joined(chapter.setup()), id="setup"), "setup", locked=True),
+        graded(new_code_cell(code, id="setup"), "setup", locked=True),
     ]
     emitted = set()
     for number, exercise in enumerate(chapter.exercises, start=1):
         cells += exercise_cells(chapter, exercise, number, emitted)
     notebook = new_notebook(cells=cells)
     notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    return notebook
+    return notebook, values
 
 
 def exercise_cells(chapter, exercise, number, emitted):
     """Statement, answer and hidden test; `emitted` holds the places of the solutions' statements that stand further up."""
     name, (grade, minutes, kind, title) = exercise.name, exercise.title
     about = ", ".join(filter(None, [grade, f"{minutes} minutes", kind, worth(exercise)]))
-    answer = f"{exercise.blank}\n### BEGIN SOLUTION\n{solution(chapter, exercise, emitted)}\n### END SOLUTION"
+    answer = f"{setup_cell.without_figures(exercise.blank)}\n### BEGIN SOLUTION\n{solution(chapter, exercise, emitted)}\n### END SOLUTION"
     test = HIDDEN_TEST.format(points=worth(exercise).capitalize(), name=name, answer=exercise.answer)
     return [
         new_markdown_cell(f"## {number}. {title[0].upper()}{title[1:]}\n\n*{about}*\n\n{plain(exercise.text)}", id=f"{name}-text"),
@@ -79,16 +80,7 @@ def solution(chapter, exercise, emitted):
     new = [place for place in places if chapter.program[place].origin is not None and place not in emitted]
     emitted.update(new)
     given = "" if expression == exercise.answer else f"\n{exercise.answer} = {expression}"
-    return joined([chapter.program[place] for place in new]) + given
-
-
-def joined(statements):
-    """Statements as code, with space around functions."""
-    text = ""
-    for before, after in zip([None, *statements], statements):
-        apart = before and any(part.source.startswith(("def ", "@", "class ")) for part in (before, after))
-        text += ("\n\n\n" if apart else "\n" if before else "") + after.source
-    return text
+    return setup_cell.joined([chapter.program[place] for place in new]) + given
 
 
 def worth(exercise):
@@ -114,7 +106,10 @@ def make_course(chapters, course):
     for chapter in chapters:
         folder = course / "source" / chapter.stem
         folder.mkdir(parents=True)
-        nbformat.write(assignment(chapter), folder / f"{chapter.stem}.ipynb")
+        notebook, values = assignment(chapter)
+        nbformat.write(notebook, folder / f"{chapter.stem}.ipynb")
+        if values:
+            (folder / setup_cell.VALUES).write_bytes(setup_cell.dumped(values))
     api = grader(course)
     for chapter in chapters:
         demand(api.generate_assignment(chapter.stem, force=True, create=True))

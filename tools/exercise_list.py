@@ -91,8 +91,13 @@ class Chapter:
         for place, statement in enumerate(self.program):
             call = check_of(statement)
             if call and call[0] == exercise.name and statement.origin is exercise:
-                return slicing.needed(self.program, names_in(call[1]), place), call[1]
+                return slicing.needed(self.program, slicing.names(call[1]), place), call[1]
         raise ValueError(f"{exercise.label}: no solution is handed to a checker")
+
+    def solving(self):
+        """The statements of the solutions that their answers depend on, in order."""
+        places = {place for exercise in self.exercises for place in self.places(exercise)[0]}
+        return [self.program[place] for place in sorted(places) if self.program[place].origin is not None]
 
     def setup(self):
         """The statements outside the solutions that the exercises and their solutions need."""
@@ -143,10 +148,6 @@ def check_of(statement):
     if isinstance(value, ast.Call) and getattr(value.func, "id", "") == "check" and len(value.args) == 2:
         return value.args[0].value, ast.unparse(value.args[1])
     return None
-
-
-def names_in(expression):
-    return {node.id for node in ast.walk(ast.parse(expression)) if isinstance(node, ast.Name)}
 
 
 def without_check(source):

@@ -12,7 +12,7 @@ import exercise_list
 
 STUDENT = build_book.BUILD / "student"
 COURSE = build_book.BUILD / "instructor" / "course"
-HELPERS = ["pepcore", "figures", "data"]        # what the assignments import, and the data that it reads
+HELPERS = ["pepcore", "data"]        # what the assignments import, and the data that it reads
 READ_ME = """# Exercises
 
 A folder for each chapter with its exercises. They need Python 3.11 or newer with NumPy, SciPy, pandas, scikit-learn, threadpoolctl,

@@ -85,8 +85,8 @@ def statements(source, origin=None):
     return found
 
 
-def needed(program, names, before):
-    """Places of the statements among the first `before` of the program that these names depend on, in order."""
+def needed(program, wanted, before):
+    """Places of the statements among the first `before` of the program that the names wanted depend on, in order."""
     chosen, asked = set(), set()
 
     def ask(name, before):
@@ -110,7 +110,7 @@ def needed(program, names, before):
             ask(name, place)
             ask(name, before)
 
-    for name in names:
+    for name in wanted:
         ask(name, before)
     return sorted(chosen)
 
@@ -151,6 +151,11 @@ def bound(node):
             yield child.id
         elif not isinstance(child, ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
             yield from bound(child)
+
+
+def names(expression):
+    """The names in an expression."""
+    return {node.id for node in ast.walk(ast.parse(expression)) if isinstance(node, ast.Name)}
 
 
 def root(node):
