@@ -122,7 +122,7 @@ def check(name, answer=...):
 
 def feedback(name, answer):
     """None when the answer is right, else a sentence; raises NoAnswer where nothing was answered yet."""
-    judge = _find(name)
+    judge = checker_of(name)
     if answer is None or answer is Ellipsis:
         raise NoAnswer
     try:
@@ -270,7 +270,7 @@ def declarations():
 
 def never(name):
     """What no message about this exercise may say."""
-    _find(name)
+    checker_of(name)
     return _never[name]
 
 
@@ -286,7 +286,7 @@ def _load(name):
         importlib.import_module(f"checks.{prefix}")
 
 
-def _find(name):
+def checker_of(name):
     """The checker of this name, or an error with the names that look like it."""
     _load(name)
     if name not in _checkers:

@@ -16,6 +16,7 @@ MARK = re.compile(r"((?:`{3,}|:{3,})\{exercise\}.*?\n(?:`{3,}|:{3,})(?=\n|$)|[`:
                   r"|[`:]{3,}\{solution-end\})", re.DOTALL)
 FENCE = re.compile(r"^[`:]{3,}$", re.MULTILINE)
 TITLE = re.compile(r"(Warm-up|Core|Research), (\d+) minutes(?:, ([^:]*))?: (.*)")
+TIME = re.compile(r"\*\*Time:\*\* (.*?)(?= \*\*|\n)")
 CODE_SPAN = re.compile(r"(?<![}`])`([A-Za-z_]\w*)[^`\n]*`(?!`)")     # its first name
 MINUTES_PER_POINT = 5
 
@@ -83,6 +84,7 @@ class Chapter:
 
     stem: str
     title: str
+    time: str               # what its first cells say of the time that it takes
     program: list           # statements; the origin of one is the exercise whose solution it stands in, or None
     exercises: list
 
@@ -133,8 +135,9 @@ def read(path):
                     solving = None
                 elif solving and FENCE.sub("", mark).strip():
                     solving.solution.append(FENCE.sub("", mark).strip())
-    title = re.search(r"^# (.*)", "".join(cells[0]["source"]), re.MULTILINE)[1]
-    return Chapter(path.stem, title, program, list(exercises.values()))
+    words = "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+    title, time = re.search(r"^# (.*)", words, re.MULTILINE)[1], TIME.search(words)
+    return Chapter(path.stem, title, time[1] if time else "", program, list(exercises.values()))
 
 
 def chapters():
