@@ -12,7 +12,8 @@ import slicing
 EXERCISE = re.compile(r"(`{3,}|:{3,})\{exercise\} ?(.*)\n:label: ([\w-]+)\n(.*?)\n\1", re.DOTALL)
 SOLUTION = re.compile(r"[`:]{3,}\{solution(?:-start)?\} ([\w-]+)\n(?::class: dropdown\n?)?")
 SOLVED = re.compile(r"[`:]{3,}\{solution-end\}")
-MARK = re.compile(r"((?:`{3,}|:{3,})\{exercise\}.*?\n(?:`{3,}|:{3,})(?=\n|$)|[`:]{3,}\{solution[^\n]*\n(?::class: dropdown\n?)?"
+MARK = re.compile(r"((?:`{3,}|:{3,})\{exercise\}.*?\n(?:`{3,}|:{3,})(?=\n|$)"
+                  r"|[`:]{3,}\{solution(?:-start)?\}[^\n]*\n(?::class: dropdown\n?)?"
                   r"|[`:]{3,}\{solution-end\})", re.DOTALL)
 FENCE = re.compile(r"^[`:]{3,}$", re.MULTILINE)
 TITLE = re.compile(r"(Warm-up|Core|Research), (\d+) minutes(?:, ([^:]*))?: (.*)")

@@ -13,15 +13,15 @@ import exercise_list
 STUDENT = build_book.BUILD / "student"
 COURSE = build_book.BUILD / "instructor" / "course"
 HELPERS = ["pepcore", "data"]        # what the assignments import, and the data that it reads
+NEEDED = ["numpy", "scipy", "pandas", "scikit-learn", "threadpoolctl", "tqdm", "pooch", "jupyterlab"]
 READ_ME = """# Exercises
 
-A folder for each chapter with its exercises. They need Python 3.11 or newer with NumPy, SciPy, pandas, scikit-learn, threadpoolctl,
-tqdm, pooch, Matplotlib, Pillow and JupyterLab:
+A folder for each chapter with its exercises. With Python 3.11 or newer, in this folder:
 
-    python -m pip install numpy scipy pandas scikit-learn threadpoolctl tqdm pooch matplotlib pillow jupyterlab
+    python -m pip install -r requirements.txt
     jupyter lab
 
-Leave the folder `helpers` where it is: it holds the package `pepcore`, and the data of the chapters.
+Leave the folder `helpers` where it is: it holds the package `pepcore` and its data.
 """
 
 
@@ -39,7 +39,14 @@ def make(student, course):
             copied.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(path, copied)
     (student / "README.md").write_text(READ_ME)
+    (student / "requirements.txt").write_text("".join(pins()))
     return chapters
+
+
+def pins():
+    """The lines of the lock for the packages that students need."""
+    lines = (build_book.ROOT / "requirements.txt").read_text().splitlines(keepends=True)
+    return [line for line in lines if line.split("==")[0] in NEEDED]
 
 
 def main():
