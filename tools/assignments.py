@@ -1,8 +1,8 @@
 """nbgrader's assignments from the chapters: a notebook for each, with the exercises, their solutions and hidden tests.
 
-The notebooks made here are nbgrader's *source* and stay with the teacher. `make_course` puts them into a course folder and
-lets nbgrader make the *release*, which has neither solutions nor hidden tests. A hidden test asks the exercise's own checker,
-so that whoever gets no points gets its hint.
+The notebooks made here are nbgrader's *source* and stay with the teacher. `make_course` puts them into a course folder
+and lets nbgrader make the *release*, which has neither solutions nor hidden tests. A hidden test asks the checker of
+the exercise, so that whoever gets no points gets its hint.
 """
 
 import shutil
@@ -12,24 +12,23 @@ import nbformat
 import setup_cell
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from nbgrader.apps import NbGraderAPI
-from plain_text import plain
 from traitlets.config import Config
 
 INTRODUCTION = """# {title}: exercises
 
-{count} exercises, {points} points in all: one for every five minutes that an exercise should take. Put your answers in place of \
-`...`, in the cell below each exercise. The cells after them stay as they are: they are filled when your work is graded, and then \
-say what to look at again.
+{count} exercises, {points} points in all: one for every five minutes that an exercise should take. Put your answers \
+in place of `...`, in the cell below each exercise. The cells after them stay as they are: they are filled when your \
+work is graded, and then say what to look at again.
 
-Equations and figures are called by their names in the book; the chapter is `{stem}.html` there. The next cell has what the \
-exercises need of the chapter's code."""
+Equations and figures are called by their names in the book; the chapter is `{stem}.html` there. The next cell has \
+what the exercises need of the chapter's code."""
 HIDDEN_TEST = """# {points}: your answer is checked when it is graded.
 ### BEGIN HIDDEN TESTS
 from exercises import grade
 
 grade("{name}", {answer})
 ### END HIDDEN TESTS"""
-CONFIG = """# nbgrader's settings for this course. Grading needs the book's checkers, and nbgrader its own programs on the path.
+CONFIG = """# nbgrader's settings. Grading needs the book's checkers, and nbgrader needs its programs on the path.
 import os
 import sys
 
@@ -45,12 +44,12 @@ os.environ["PEPCORE_PROGRESS"] = "0"
 
 
 def assignment(chapter):
-    """A chapter's exercises as a notebook of nbgrader, solutions and hidden tests included, and the values that it reads."""
-    points = sum(exercise.points for exercise in chapter.exercises)
+    """A chapter's exercises as a notebook with solutions and hidden tests, and the values that it reads."""
+    count, points = len(chapter.exercises), sum(exercise.points for exercise in chapter.exercises)
+    introduction = INTRODUCTION.format(title=chapter.title, stem=chapter.stem, count=count, points=points)
     code, values = setup_cell.setup(chapter)
     cells = [
-        new_markdown_cell(INTRODUCTION.format(title=chapter.title, stem=chapter.stem, count=len(chapter.exercises), points=points),
-                          id="introduction"),
+        new_markdown_cell(introduction, id="introduction"),
         graded(new_code_cell(code, id="setup"), "setup", locked=True),
     ]
     emitted = set()
@@ -62,13 +61,12 @@ def assignment(chapter):
 
 
 def exercise_cells(chapter, exercise, number, emitted):
-    """Statement, answer and hidden test; `emitted` holds the places of the solutions' statements that stand further up."""
-    name, (grade, minutes, kind, title) = exercise.name, exercise.title
-    about = ", ".join(filter(None, [grade, f"{minutes} minutes", kind, worth(exercise)]))
-    answer = f"{setup_cell.without_figures(exercise.blank)}\n### BEGIN SOLUTION\n{solution(chapter, exercise, emitted)}\n### END SOLUTION"
-    test = HIDDEN_TEST.format(points=worth(exercise).capitalize(), name=name, answer=exercise.answer)
+    """Statement, answer and hidden test; `emitted` holds the places of solutions' statements that stand further up."""
+    name, blank = exercise.name, setup_cell.without_figures(exercise.blank)
+    answer = f"{blank}\n### BEGIN SOLUTION\n{solution(chapter, exercise, emitted)}\n### END SOLUTION"
+    test = HIDDEN_TEST.format(points=exercise.worth, name=name, answer=exercise.answer)
     return [
-        new_markdown_cell(f"## {number}. {title[0].upper()}{title[1:]}\n\n*{about}*\n\n{plain(exercise.text)}", id=f"{name}-text"),
+        new_markdown_cell(exercise.statement(number), id=f"{name}-text"),
         graded(new_code_cell(answer, id=f"{name}-answer"), f"{name}-answer", solution=True),
         graded(new_code_cell(test, id=f"{name}-test"), name, grade=True, locked=True, points=exercise.points),
     ]
@@ -81,10 +79,6 @@ def solution(chapter, exercise, emitted):
     emitted.update(new)
     given = "" if expression == exercise.answer else f"\n{exercise.answer} = {expression}"
     return setup_cell.joined([chapter.program[place] for place in new]) + given
-
-
-def worth(exercise):
-    return f"{exercise.points} point{'s' if exercise.points > 1 else ''}"
 
 
 def graded(cell, grade_id, grade=False, locked=False, solution=False, points=None):
@@ -118,7 +112,7 @@ def make_course(chapters, course):
 def grader(course):
     """nbgrader with the settings of a course."""
     config = Config()
-    exec(compile((course / "nbgrader_config.py").read_text(), "nbgrader_config.py", "exec"), {"get_config": lambda: config})
+    exec((course / "nbgrader_config.py").read_text(), {"get_config": lambda: config})
     return NbGraderAPI(config=config)
 
 

@@ -1,13 +1,14 @@
 """The exercises of the chapters: statement, cell for the answer, solution, and what they need of the chapter's code."""
 
 import ast
-import json
 import re
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import build_book
+import nbformat
 import slicing
+from plain_text import plain
 
 EXERCISE = re.compile(r"(`{3,}|:{3,})\{exercise\} ?(.*)\n:label: ([\w-]+)\n(.*?)\n\1", re.DOTALL)
 SOLUTION = re.compile(r"[`:]{3,}\{solution(?:-start)?\} ([\w-]+)\n(?::class: dropdown\n?)?")
@@ -32,22 +33,36 @@ class Exercise:
     to_try: str = ""
     solution: list = field(default_factory=list)
 
-    @cached_property
-    def title(self):
-        """Grade, minutes, kind (on paper, your own data; None) and title."""
-        return TITLE.fullmatch(self.heading).groups()
-
     @property
     def grade(self):
-        return self.title[0]
+        return TITLE.fullmatch(self.heading)[1]
 
     @property
     def minutes(self):
-        return int(self.title[1])
+        return int(TITLE.fullmatch(self.heading)[2])
+
+    @property
+    def kind(self):
+        """What else the heading says: on paper, your own data; or nothing."""
+        return TITLE.fullmatch(self.heading)[3] or ""
+
+    @property
+    def title(self):
+        title = TITLE.fullmatch(self.heading)[4]
+        return title[0].upper() + title[1:]
 
     @property
     def points(self):
         return self.minutes // MINUTES_PER_POINT
+
+    @property
+    def worth(self):
+        return f"{self.points} point{'s' if self.points > 1 else ''}"
+
+    def statement(self, number):
+        """Heading and text in plain Markdown."""
+        about = ", ".join(filter(None, [self.grade, f"{self.minutes} minutes", self.kind, self.worth]))
+        return f"## {number}. {self.title}\n\n*{about}*\n\n{plain(self.text)}"
 
     @cached_property
     def asked(self):
@@ -115,18 +130,17 @@ class Chapter:
 
 def read(path):
     """The chapter in a notebook."""
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    cells = nbformat.read(path, 4).cells
     program, exercises, trying, solving = [], {}, None, None
     for cell in cells:
-        source = "".join(cell["source"])
-        if cell["cell_type"] == "code" and trying:
-            trying.to_try, trying = source, None
-        elif cell["cell_type"] == "code":
-            program += slicing.statements(source, solving)
+        if cell.cell_type == "code" and trying:
+            trying.to_try, trying = cell.source, None
+        elif cell.cell_type == "code":
+            program += slicing.statements(cell.source, solving)
             if solving:
                 solving.solution.append(cell)
         else:
-            for mark in MARK.split(source):
+            for mark in MARK.split(cell.source):
                 if found := EXERCISE.fullmatch(mark):
                     trying, solving = Exercise(found[3], found[2], found[4].strip()), None
                     exercises[trying.label] = trying
@@ -136,7 +150,7 @@ def read(path):
                     solving = None
                 elif solving and FENCE.sub("", mark).strip():
                     solving.solution.append(FENCE.sub("", mark).strip())
-    words = "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+    words = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
     title, time = re.search(r"^# (.*)", words, re.MULTILINE)[1], TIME.search(words)
     return Chapter(path.stem, title, time[1] if time else "", program, list(exercises.values()))
 

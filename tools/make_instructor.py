@@ -10,7 +10,7 @@ import build_book
 import make_student
 import teacher_notes
 from nbconvert import HTMLExporter
-from nbformat.v4 import new_notebook
+from nbformat.v4 import new_markdown_cell, new_notebook
 from pygments.formatters import HtmlFormatter
 
 INSTRUCTOR = build_book.BUILD / "instructor"
@@ -31,7 +31,9 @@ mjx-container[display="true"] {{ overflow-x: auto; overflow-y: hidden; }}
 @media print {{ h2 {{ break-after: avoid; }} }}
 {highlighting}
 </style>
-<script>MathJax = {{loader: {{load: ["core", "input/tex", "output/chtml"]}}, tex: {{inlineMath: [["$", "$"]]}}}}</script>
+<script>
+MathJax = {{loader: {{load: ["core", "input/tex", "output/chtml"]}}, tex: {{inlineMath: [["$", "$"]]}}}}
+</script>
 <script async src="../html/_static/mathjax/startup.js"></script>
 </head>
 <body>
@@ -43,8 +45,8 @@ mjx-container[display="true"] {{ overflow-x: auto; overflow-y: hidden; }}
 
 def page(title, cells):
     """Cells as one page of HTML."""
-    body, _ = HTMLExporter(template_name="basic", exclude_input_prompt=True, exclude_output_prompt=True).from_notebook_node(
-        new_notebook(cells=cells))
+    exporter = HTMLExporter(template_name="basic", exclude_input_prompt=True, exclude_output_prompt=True)
+    body, _ = exporter.from_notebook_node(new_notebook(cells=cells))
     return PAGE.format(title=escape(title), body=body, highlighting=HtmlFormatter().get_style_defs(".highlight"))
 
 
@@ -53,12 +55,13 @@ def make(folder, chapters):
     folder.mkdir(parents=True, exist_ok=True)
     listed = []
     for chapter in chapters:
-        (folder / f"{chapter.stem}.html").write_text(
-            page(f"{chapter.title}: notes for teachers", teacher_notes.notes(chapter, "course/source")), encoding="utf-8")
-        points, minutes = (sum(getattr(exercise, what) for exercise in chapter.exercises) for what in ("points", "minutes"))
+        notes = page(f"{chapter.title}: notes for teachers", teacher_notes.notes(chapter, "course/source"))
+        (folder / f"{chapter.stem}.html").write_text(notes, encoding="utf-8")
+        minutes = sum(exercise.minutes for exercise in chapter.exercises)
+        points = sum(exercise.points for exercise in chapter.exercises)
         listed.append((f"[{chapter.title}]({chapter.stem}.html)", len(chapter.exercises), minutes, points))
     contents = "# Notes for teachers\n\n" + teacher_notes.table(("chapter", "exercises", "minutes", "points"), listed)
-    (folder / "index.html").write_text(page("Notes for teachers", [teacher_notes.new_markdown_cell(contents)]), encoding="utf-8")
+    (folder / "index.html").write_text(page("Notes for teachers", [new_markdown_cell(contents)]), encoding="utf-8")
 
 
 def main():

@@ -1,4 +1,4 @@
-"""The student edition in _build/student: for each chapter an assignment with its exercises, without solutions and tests.
+"""The student edition in _build/student: for each chapter an assignment, without solutions and hidden tests.
 
 nbgrader's course, with the solutions and the hidden tests, is in _build/instructor/course, and is the teacher's.
 """

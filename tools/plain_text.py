@@ -1,11 +1,11 @@
-"""The chapters' Markdown as plain Markdown: what only the book resolves, such as the number of an equation, becomes a name."""
+"""The chapters' Markdown as plain Markdown: what only the book can look up, such as an equation, becomes a name."""
 
 import re
 
 ROLE = re.compile(r"\{([a-z:]+)\}`([^`]+)`")
 NAMED = re.compile(r"(.*?)\s*<([^>]+)>", re.DOTALL)
-KINDS = {"eq": "equation ({})", "numref": "figure ({})", "doc": "chapter *{}*", "math": "${}$", "cite:t": "{}", "cite": "[{}]",
-         "cite:p": "[{}]"}
+KINDS = {"eq": "equation ({})", "numref": "figure ({})", "doc": "chapter *{}*", "math": "${}$",
+         "cite:t": "{}", "cite": "[{}]", "cite:p": "[{}]"}
 
 
 def plain(text):

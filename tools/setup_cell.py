@@ -29,13 +29,14 @@ def setup(chapter):
     """The code of the cell, and name -> value of what it reads from the file."""
     statements = chapter.setup()
     own, from_figures = sorted_out(statements)
-    wanted = set().union(*(exercise.mentions | slicing.names(chapter.places(exercise)[1]) for exercise in chapter.exercises))
+    wanted = {name for exercise in chapter.exercises
+              for name in exercise.mentions | slicing.names(chapter.places(exercise)[1])}
     wanted |= set().union(*(part.uses | part.uses_later for part in own + chapter.solving()))
     names = {name for statement in from_figures for name in statement.binds} & wanted
     both = names & {name for statement in own for name in statement.binds}
     if both:
         raise ValueError(f"{chapter.stem}: {both} are bound with and without `figures`")
-    text = "\n".join(exercise.text + solution.source for exercise in chapter.exercises for solution in chapter.solving())
+    text = "\n".join([*(exercise.text for exercise in chapter.exercises), *(part.source for part in chapter.solving())])
     values = computed(statements, names, text)
     load = LOAD.format(file=VALUES, names=", ".join(values)) + "\n" if values else ""
     return IMPORTS + load + joined(own), values
@@ -56,16 +57,16 @@ def imports_figures(statement):
 
 
 def computed(statements, names, text):
-    """Values of the names after the statements; of a module those that the text of the exercises calls by name."""
+    """Values of the names after the statements; of a module, what the text calls by name."""
     scope = {}
     if names:
         exec("\n".join(statement.source for statement in statements), scope)
-    return {name: attributes(scope[name], set(re.findall(rf"\b{name}\.(\w+)", text))) if isinstance(scope[name], ModuleType)
-            else scope[name] for name in sorted(names)}
-
-
-def attributes(module, names):
-    return SimpleNamespace(**{name: getattr(module, name) for name in sorted(names)})
+    values = {name: scope[name] for name in sorted(names)}
+    for name, value in values.items():
+        if isinstance(value, ModuleType):
+            called = sorted(set(re.findall(rf"\b{name}\.(\w+)", text)))
+            values[name] = SimpleNamespace(**{attribute: getattr(value, attribute) for attribute in called})
+    return values
 
 
 def without_figures(source):

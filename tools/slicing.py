@@ -1,7 +1,7 @@
 """Which statements of a program some of its names depend on.
 
-An exercise needs a few of a chapter's many definitions. `needed` finds the statements that make them, backwards from the
-place where they are used: the last one that binds a name, those that change it later, and what these in turn depend on.
+An exercise needs a few of a chapter's many definitions. `needed` finds the statements that make them, backwards from
+the place where they are used: the last one that binds a name, those that change it later, and what these depend on.
 """
 
 import ast
@@ -62,7 +62,7 @@ class Statement:
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Subscript | ast.Attribute) and not isinstance(node.ctx, ast.Load):
                 found.add(root(node))
-            elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Attribute):
+            elif isinstance(node, ast.Expr) and isinstance(getattr(node.value, "func", None), ast.Attribute):
                 found.add(root(node.value.func))
         return found - {None}
 
@@ -97,10 +97,11 @@ def needed(program, wanted, before):
         if place is None:
             return
         take(place, before)
-        for later in range(place + 1, before):
-            if not program[place].is_import and (
-                    name in program[later].changes or (program[place].makes_random_numbers and name in program[later].uses)):
-                take(later, before)
+        if not program[place].is_import:
+            random = program[place].makes_random_numbers
+            for later in range(place + 1, before):
+                if name in program[later].changes or (random and name in program[later].uses):
+                    take(later, before)
 
     def take(place, before):
         chosen.add(place)
@@ -126,7 +127,7 @@ def globals_of(table, only):
 
 
 def run(node):
-    """(name, "read" or "bound") in the order in which it happens when a piece of code runs; bodies of functions do not."""
+    """(name, "read" or "bound") in the order in which a piece of code does it as it runs; a function is not called."""
     if isinstance(node, ast.Name):
         yield node.id, "bound" if isinstance(node.ctx, ast.Store) else "read"
     elif isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Lambda):

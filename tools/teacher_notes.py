@@ -1,4 +1,4 @@
-"""A chapter's notes for its teacher: marks and time, what to show, and each exercise with its solution and its usual mistakes."""
+"""Notes on a chapter for its teacher: marks, time, what to show, and each exercise with solution and usual mistakes."""
 
 import ast
 import inspect
@@ -29,17 +29,18 @@ def marks(chapter, course):
     by_grade, reached = [], 0
     for grade in GRADES:
         of_grade = [exercise for exercise in chapter.exercises if exercise.grade == grade]
-        points = sum(exercise.points for exercise in of_grade)
+        minutes, points = (sum(getattr(exercise, what) for exercise in of_grade) for what in ("minutes", "points"))
         reached += points
-        by_grade.append((grade, len(of_grade), sum(exercise.minutes for exercise in of_grade), points, f"{reached / whole:.0%}"))
-    each = [(number, exercise.title[3], exercise.grade, exercise.minutes, exercise.points, exercise.title[2] or "")
+        by_grade.append((grade, len(of_grade), minutes, points, f"{reached / whole:.0%}"))
+    each = [(number, exercise.title, exercise.grade, exercise.minutes, exercise.points, exercise.kind)
             for number, exercise in enumerate(chapter.exercises, start=1)]
     return "\n\n".join([
         "## Marks and time",
-        f"The page says of its time: {chapter.time} The exercises take {sum(row[2] for row in by_grade)} minutes together.",
-        f"An exercise gives one point for every five minutes that it should take, all of them or none. The marks are computed by "
-        f"nbgrader in the assignment `{course}/{chapter.stem}`.",
-        table(("grade", "exercises", "minutes", "points", "share of all points, with the grades above"), by_grade),
+        f"The page says of its time: {chapter.time} Together, the exercises are set for "
+        f"{sum(exercise.minutes for exercise in chapter.exercises)} minutes.",
+        "An exercise gives one point for every five minutes that it should take, all of them or none. nbgrader marks "
+        f"the assignment `{course}/{chapter.stem}`.",
+        table(("grade", "exercises", "minutes", "points", "with those above, of all points"), by_grade),
         table(("", "exercise", "grade", "minutes", "points", "kind"), each),
     ])
 
@@ -62,24 +63,14 @@ def sliders(chapter):
 
 def about(number, exercise):
     """Statement, solution and usual mistakes of an exercise."""
-    grade, minutes, kind, title = exercise.title
-    about = ", ".join(filter(None, [grade, f"{minutes} minutes", kind, f"points: {exercise.points}"]))
-    cells = [new_markdown_cell(f"## {number}. {title[0].upper()}{title[1:]}\n\n*{about}*\n\n{plain(exercise.text)}"),
-             new_markdown_cell("### Solution")]
+    cells = [new_markdown_cell(exercise.statement(number)), new_markdown_cell("### Solution")]
     for part in exercise.solution:
-        cells.append(new_markdown_cell(plain(part)) if isinstance(part, str) else
-                     new_code_cell("".join(part["source"]), outputs=[printed(output) for output in part["outputs"]]))
+        if isinstance(part, str):
+            cells.append(new_markdown_cell(plain(part)))
+        else:
+            outputs = [nbformat.from_dict(output) for output in part["outputs"]]
+            cells.append(new_code_cell(part["source"], outputs=outputs))
     return [*cells, new_markdown_cell(f"### Usual mistakes\n\n{mistakes(exercise.name)}")]
-
-
-def printed(output):
-    """An output as nbformat keeps it in memory, with text in one piece."""
-    output = dict(output)
-    if "text" in output:
-        output["text"] = "".join(output["text"])
-    if "data" in output:
-        output["data"] = {kind: "".join(data) if isinstance(data, list) else data for kind, data in output["data"].items()}
-    return nbformat.from_dict(output)
 
 
 def mistakes(name):

@@ -1,4 +1,4 @@
-"""The student edition leaks nothing, and nbgrader marks solved, empty and mistaken submissions of it as they deserve."""
+"""The student edition leaks nothing, and nbgrader marks solved, empty and mistaken submissions as they deserve."""
 
 import html
 import os
@@ -20,6 +20,8 @@ from nbgrader.api import Gradebook
 CHAPTERS = exercise_list.chapters()
 DECLARED = exercises.declarations()
 STUDENTS = ["solved", "empty", "mistaken"]
+SENTENCE_END = re.compile(r"(?<=[.?!:])\s")
+COMMON = ("from ", "import ", "def ", "for ")      # so begin lines that are no secret
 NUMBER = re.compile(r"(?<![\w.])-?\d+\.\d+(?!\w)")
 
 
@@ -28,7 +30,8 @@ def editions(tmp_path_factory):
     """The student edition and nbgrader's course, both made anew."""
     folder, before = tmp_path_factory.mktemp("editions"), dict(os.environ)
     make_student.make(folder / "student", folder / "course")
-    yield SimpleNamespace(student=folder / "student", course=folder / "course", grader=assignments.grader(folder / "course"))
+    grader = assignments.grader(folder / "course")
+    yield SimpleNamespace(student=folder / "student", course=folder / "course", grader=grader)
     os.environ.clear()
     os.environ.update(before)
 
@@ -88,8 +91,8 @@ def marked(request, editions):
     with Gradebook(f"sqlite:///{editions.course}/gradebook.db", "pepcore") as gradebook:
         for student in STUDENTS:
             submission = gradebook.find_submission(chapter.stem, student)
-            notebook = read(editions.course / "autograded" / student, chapter)
-            found[student] = SimpleNamespace(score=submission.score, largest=submission.max_score, said=errors(notebook))
+            said = errors(read(editions.course / "autograded" / student, chapter))
+            found[student] = SimpleNamespace(score=submission.score, largest=submission.max_score, said=said)
     return chapter, found
 
 
@@ -138,16 +141,17 @@ def squeezed(text):
 
 
 def solutions():
-    """Each exercise, and the lines and sentences of its solution that stand nowhere else in the chapters or in `pepcore`."""
+    """Each exercise, and the lines and sentences of its solution that no chapter and no module of `pepcore` has."""
     elsewhere = squeezed("".join(path.read_text(encoding="utf-8") for path in (ROOT / "pepcore").rglob("*.py")))
     for chapter in CHAPTERS:
         elsewhere += squeezed("".join(statement.source for statement in chapter.program if statement.origin is None)
                               + "".join(exercise.to_try + exercise.text for exercise in chapter.exercises))
     for chapter in CHAPTERS:
         for exercise in chapter.exercises:
-            code = [line for part in exercise.solution if isinstance(part, dict) for line in "".join(part["source"]).split("\n")]
-            words = [sentence for part in exercise.solution if isinstance(part, str) for sentence in re.split(r"(?<=[.?!:])\s", part)]
-            secret = {squeezed(text) for text in code + words if not text.lstrip().startswith(("from ", "import ", "def ", "for "))}
+            secret = set()
+            for part in exercise.solution:
+                pieces = SENTENCE_END.split(part) if isinstance(part, str) else part.source.split("\n")
+                secret |= {squeezed(piece) for piece in pieces if not piece.lstrip().startswith(COMMON)}
             yield exercise, {text for text in secret if len(text) >= 20 and text not in elsewhere}
 
 
@@ -196,7 +200,8 @@ def test_no_hidden_test_and_no_checker_is_in_the_student_edition(editions):
 def test_assignments_run_outside_the_folder_of_the_book(editions):
     """All cells of the empty assignments run with the helpers alone, and nothing of this folder on the path."""
     program = ("import os, pathlib, sys, json\n"
-               f"sys.path = [path for path in sys.path if not path.startswith({str(ROOT)!r}) or 'site-packages' in path]\n"
+               f"book = [path for path in sys.path if path.startswith({str(ROOT)!r}) and 'site-packages' not in path]\n"
+               "sys.path = [path for path in sys.path if path not in book]\n"
                "for path in sorted(pathlib.Path('.').resolve().glob('*/*.ipynb')):\n"
                "    os.chdir(path.parent)\n"
                "    cells = json.loads(path.read_text())['cells']\n"
