@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import math
 import textwrap
 
 import exercises
@@ -91,7 +92,8 @@ def pattern(place):
     if isinstance(place, NotWhole):
         return "not a whole number"
     if isinstance(place, Within):
-        return f"from {place.low:g} to {place.high:g}"
+        bounds = [f"at least {place.low:g}" * math.isfinite(place.low), f"at most {place.high:g}" * math.isfinite(place.high)]
+        return " and ".join(filter(None, bounds))
     return f"{place.centre:.4g}"
 
 

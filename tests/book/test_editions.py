@@ -10,9 +10,11 @@ from types import SimpleNamespace
 import assignments
 import exercise_list
 import exercises
+import make_instructor
 import make_student
 import nbformat
 import pytest
+import teacher_notes
 from checks.declared import Choice, Near, Numbers
 from conftest import ROOT
 from nbgrader.api import Gradebook
@@ -22,6 +24,7 @@ DECLARED = exercises.declarations()
 STUDENTS = ["solved", "empty", "mistaken"]
 SENTENCE_END = re.compile(r"(?<=[.?!:])\s")
 COMMON = ("from ", "import ", "def ", "for ")      # so begin lines that are no secret
+TAG = re.compile(r"<[^>]+>")
 NUMBER = re.compile(r"(?<![\w.])-?\d+\.\d+(?!\w)")
 
 
@@ -126,6 +129,45 @@ def test_hints_reach_the_students(editions, marked):
     for _, hint in mistakes(chapter).values():
         assert hint.split("'")[0] in html.unescape(page)
     assert "checks/" not in page
+
+
+# What the notes for teachers have.
+
+@pytest.fixture(scope="session")
+def pages(tmp_path_factory):
+    """Chapter -> the text of its page of notes."""
+    folder = tmp_path_factory.mktemp("instructor")
+    make_instructor.make(folder, CHAPTERS)
+    return {chapter.stem: squeezed(html.unescape(TAG.sub("", (folder / f"{chapter.stem}.html").read_text(encoding="utf-8"))))
+            for chapter in CHAPTERS} | {"links": (folder / "index.html").read_text(encoding="utf-8")}
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda chapter: chapter.stem)
+def test_notes_have_each_exercise_with_its_solution_and_mistakes(pages, chapter):
+    text = pages[chapter.stem]
+    assert f'href="{chapter.stem}.html"' in pages["links"]
+    for number, exercise in enumerate(chapter.exercises, start=1):
+        assert squeezed(f"{number}. {exercise.title}") in text
+        for part in exercise.solution:
+            assert isinstance(part, str) or squeezed(part.source) in text, exercise.name
+        declared = DECLARED.get(exercise.name)
+        if isinstance(declared, Numbers):
+            hints = [hint for _, hint in declared.mistakes] + list(declared.otherwise)
+        elif isinstance(declared, Choice):
+            hints = [hint for _, hint in declared.options if hint]
+        else:
+            hints = teacher_notes.hints(exercise.name)
+        assert len(hints) >= 2, exercise.name
+        assert not [hint for hint in hints if squeezed(hint.replace("`", "")) not in text], exercise.name
+    assert not re.search(r"\{[a-z:]+\}`|:::|solution-", text)
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda chapter: chapter.stem)
+def test_notes_name_the_sliders_of_the_chapter(pages, chapter):
+    source = (ROOT / "chapters" / f"{chapter.stem}.ipynb").read_text(encoding="utf-8")
+    shown = list(teacher_notes.sliders(chapter))
+    assert len(shown) == len(re.findall(r"^ +\"(?:slider\.)?slider\(", source, re.MULTILINE))
+    assert all(squeezed(caption) in pages[chapter.stem] for _, caption in shown)
 
 
 # What the student edition has, and what it has not.
