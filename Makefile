@@ -10,10 +10,10 @@ export OMP_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help ready book test lint serve lab pdf lock results bench clean
+.PHONY: help ready book test lint student instructor serve lab pdf lock results bench clean
 
 help:             ## list these commands
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
 book: ready       ## execute the chapters and build the site
 	@PEPCORE_PROGRESS=0 $(BIN)/python tools/build_book.py
@@ -25,6 +25,12 @@ test: lint book   ## everything that proves package and book right
 lint: ready       ## ruff and mypy
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+student: ready    ## make the assignments into _build/student: no solutions, ready for nbgrader
+	@PEPCORE_PROGRESS=0 $(BIN)/python tools/make_student.py
+
+instructor: book  ## make the notes for teachers, and nbgrader's course, into _build/instructor
+	@PEPCORE_PROGRESS=0 $(BIN)/python tools/make_instructor.py
 
 serve: book       ## show the built site at http://localhost:8000, or the next free port
 	@$(BIN)/python tools/serve.py

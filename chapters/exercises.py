@@ -29,7 +29,8 @@ from checks.declared import ANY, RIGHT, Choice, Feedback, NoAnswer, NotWhole, Nu
 from IPython.display import display
 
 __all__ = ["ANY", "RIGHT", "Feedback", "NotWhole", "Within", "as_array", "as_function", "as_number", "as_things",
-           "called", "check", "checker", "choice", "close", "feedback", "number", "numbers", "question", "quiz", "quiz_of"]
+           "called", "check", "checker", "choice", "close", "feedback", "grade", "number", "numbers", "question", "quiz",
+           "quiz_of"]
 
 CHECKS = Path(__file__).with_name("checks")
 WHAT_TO_DO = "Put your answer in place of `...` and run this cell."
@@ -121,7 +122,7 @@ def check(name, answer=...):
 
 def feedback(name, answer):
     """None when the answer is right, else a sentence; raises NoAnswer where nothing was answered yet."""
-    judge = _find(name)
+    judge = checker_of(name)
     if answer is None or answer is Ellipsis:
         raise NoAnswer
     try:
@@ -132,6 +133,16 @@ def feedback(name, answer):
         raise
     except Exception as error:       # raised by the reader's own function, or by an answer of quite another kind
         return f"the answer could not be used ({type(error).__name__}: {error})."
+
+
+def grade(name, answer=...):
+    """Raise AssertionError with the hint unless `answer` is right: what an assignment's hidden test calls."""
+    try:
+        said = feedback(name, answer)
+    except NoAnswer as nothing:
+        said = f"nothing was answered. {nothing}".strip()
+    if said is not None:
+        raise AssertionError(f"{name}: {said}")
 
 
 def quiz(name, answers=None):
@@ -259,7 +270,7 @@ def declarations():
 
 def never(name):
     """What no message about this exercise may say."""
-    _find(name)
+    checker_of(name)
     return _never[name]
 
 
@@ -275,7 +286,7 @@ def _load(name):
         importlib.import_module(f"checks.{prefix}")
 
 
-def _find(name):
+def checker_of(name):
     """The checker of this name, or an error with the names that look like it."""
     _load(name)
     if name not in _checkers:

@@ -17,9 +17,8 @@ from exercises import (
     quiz_of,
 )
 
-from pepcore import datasets
+from figures.experiments.book.nystrom_problem import nystrom_problem
 from pepcore.features import feature_map
-from pepcore.kernels import SquaredExponential
 
 K, Y, NOISE = np.exp(-0.5 * 1.5**2), 2.0, 0.25      # exercise 1: covariance with the datum, the datum, its noise
 MEAN, SD = K * Y / (1 + NOISE), np.sqrt(1 - K**2 / (1 + NOISE))
@@ -150,12 +149,6 @@ def clothes(answer):
         return "the mean is right; this is the covariance of v, and u = L v."
     if not close(S, L @ V @ L.T):
         return "the mean is right; S is the predictive covariance at the pseudo-inputs, prior included."
-
-
-def nystrom_problem():
-    """Kernel and standardised inputs (442, 10) of the research exercise."""
-    X = datasets.load("diabetes").X
-    return SquaredExponential(1.0, np.sqrt(10.0)), datasets.standardise(X, X)[0]
 
 
 @checker("gp-7-nystrom")

@@ -137,7 +137,7 @@ def messages(name):
         return [hint for _, hint in declared.mistakes] + list(declared.otherwise)
     if isinstance(declared, Choice):
         return [hint for _, hint in declared.options if hint]
-    tree = ast.parse(textwrap.dedent(inspect.getsource(exercises._find(name))))
+    tree = ast.parse(textwrap.dedent(inspect.getsource(exercises.checker_of(name))))
     function = next(node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
     return [node.value for part in function.body for node in ast.walk(part)
             if isinstance(node, ast.Constant) and isinstance(node.value, str)]

@@ -1,0 +1,122 @@
+"""nbgrader's assignments from the chapters: a notebook for each, with the exercises, their solutions and hidden tests.
+
+The notebooks made here are nbgrader's *source* and stay with the teacher. `make_course` puts them into a course folder
+and lets nbgrader make the *release*, which has neither solutions nor hidden tests. A hidden test asks the checker of
+the exercise, so that whoever gets no points gets its hint.
+"""
+
+import shutil
+
+import build_book
+import nbformat
+import setup_cell
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from nbgrader.apps import NbGraderAPI
+from traitlets.config import Config
+
+INTRODUCTION = """# {title}: exercises
+
+{count} exercises, {points} points in all: one for every five minutes that an exercise should take. Put your answers \
+in place of `...`, in the cell below each exercise. The cells after them stay as they are: they are filled when your \
+work is graded, and then say what to look at again.
+
+Equations and figures are called by their names in the book; the chapter is `{stem}.html` there. The next cell has \
+what the exercises need of the chapter's code."""
+HIDDEN_TEST = """# {points}: your answer is checked when it is graded.
+### BEGIN HIDDEN TESTS
+from exercises import grade
+
+grade("{name}", {answer})
+### END HIDDEN TESTS"""
+CONFIG = """# nbgrader's settings. Grading needs the book's checkers, and nbgrader needs its programs on the path.
+import os
+import sys
+
+c = get_config()
+c.CourseDirectory.root = {root!r}
+c.CourseDirectory.course_id = "pepcore"
+c.ClearSolutions.code_stub = {{"python": ""}}
+c.ExecutePreprocessor.timeout = 600
+os.environ["PYTHONPATH"] = os.pathsep.join({folders!r})
+os.environ["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
+os.environ["PEPCORE_PROGRESS"] = "0"
+"""
+
+
+def assignment(chapter):
+    """A chapter's exercises as a notebook with solutions and hidden tests, and the values that it reads."""
+    count, points = len(chapter.exercises), sum(exercise.points for exercise in chapter.exercises)
+    introduction = INTRODUCTION.format(title=chapter.title, stem=chapter.stem, count=count, points=points)
+    code, values = setup_cell.setup(chapter)
+    cells = [
+        new_markdown_cell(introduction, id="introduction"),
+        graded(new_code_cell(code, id="setup"), "setup", locked=True),
+    ]
+    emitted = set()
+    for number, exercise in enumerate(chapter.exercises, start=1):
+        cells += exercise_cells(chapter, exercise, number, emitted)
+    notebook = new_notebook(cells=cells)
+    notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    return notebook, values
+
+
+def exercise_cells(chapter, exercise, number, emitted):
+    """Statement, answer and hidden test; `emitted` holds the places of solutions' statements that stand further up."""
+    name, blank = exercise.name, setup_cell.without_figures(exercise.blank)
+    answer = f"{blank}\n### BEGIN SOLUTION\n{solution(chapter, exercise, emitted)}\n### END SOLUTION"
+    test = HIDDEN_TEST.format(points=exercise.worth, name=name, answer=exercise.answer)
+    return [
+        new_markdown_cell(exercise.statement(number), id=f"{name}-text"),
+        graded(new_code_cell(answer, id=f"{name}-answer"), f"{name}-answer", solution=True),
+        graded(new_code_cell(test, id=f"{name}-test"), name, grade=True, locked=True, points=exercise.points),
+    ]
+
+
+def solution(chapter, exercise, emitted):
+    """The statements of the solution that the answer depends on, and the answer under the name of the cell to try."""
+    places, expression = chapter.places(exercise)
+    new = [place for place in places if chapter.program[place].origin is not None and place not in emitted]
+    emitted.update(new)
+    given = "" if expression == exercise.answer else f"\n{exercise.answer} = {expression}"
+    return setup_cell.joined([chapter.program[place] for place in new]) + given
+
+
+def graded(cell, grade_id, grade=False, locked=False, solution=False, points=None):
+    """A cell with what nbgrader wants to know of it."""
+    cell.metadata.nbgrader = {"schema_version": 3, "grade_id": grade_id, "grade": grade, "locked": locked,
+                              "solution": solution, "task": False}
+    if points is not None:
+        cell.metadata.nbgrader["points"] = points
+    return cell
+
+
+def make_course(chapters, course):
+    """Write nbgrader's course folder with the source of all assignments, and let nbgrader make their releases."""
+    for made in ("source", "release"):
+        shutil.rmtree(course / made, ignore_errors=True)
+    course.mkdir(parents=True, exist_ok=True)
+    folders = [str(build_book.ROOT), str(build_book.ROOT / "chapters")]
+    (course / "nbgrader_config.py").write_text(CONFIG.format(root=str(course), folders=folders))
+    for chapter in chapters:
+        folder = course / "source" / chapter.stem
+        folder.mkdir(parents=True)
+        notebook, values = assignment(chapter)
+        nbformat.write(notebook, folder / f"{chapter.stem}.ipynb")
+        if values:
+            (folder / setup_cell.VALUES).write_bytes(setup_cell.dumped(values))
+    api = grader(course)
+    for chapter in chapters:
+        demand(api.generate_assignment(chapter.stem, force=True, create=True))
+
+
+def grader(course):
+    """nbgrader with the settings of a course."""
+    config = Config()
+    exec((course / "nbgrader_config.py").read_text(), {"get_config": lambda: config})
+    return NbGraderAPI(config=config)
+
+
+def demand(outcome):
+    """Go on only if nbgrader did what it was asked to do."""
+    if not outcome["success"]:
+        raise RuntimeError(outcome.get("log") or outcome.get("error"))
