@@ -4,9 +4,6 @@
 const path = require("path");
 const mathjax = require(path.resolve("node_modules/mathjax/es5/node-main.js"));
 
-// A letter is as high as one of the page's font: of the usual ones, 0.52 of the font's size is about the middle.
-const METRICS = { em: 16, ex: 0.52 * 16, containerWidth: 80 * 16 };
-
 mathjax.init({
   loader: { load: ["adaptors/liteDOM", "input/tex", "output/chtml", "a11y/assistive-mml"] },
   tex: { packages: { "[-]": ["noundefined"] } },     // an unknown command is an error
@@ -14,7 +11,7 @@ mathjax.init({
 }).then(async (MathJax) => {
   const html = [];
   for (const [tex, display] of JSON.parse(require("fs").readFileSync(0, "utf8"))) {
-    const node = await MathJax.tex2chtmlPromise(tex, { display, ...METRICS });
+    const node = await MathJax.tex2chtmlPromise(tex, { display });
     html.push(MathJax.startup.adaptor.outerHTML(node));
   }
   const css = MathJax.startup.adaptor.textContent(MathJax.chtmlStylesheet());
