@@ -3,18 +3,20 @@
 
 const LONG = 230;     // pixels: formulas within a sentence that a phone may have no room for
 
-// Formulas change the height of what stands above: a page that is opened at an anchor appears when they are set.
-if (location.hash) {
-  const root = document.documentElement;
-  const settle = () => {
-    if (!root.classList.contains("settling")) return;
+// A page that is opened at an anchor appears when what its scripts fold or add above it has been folded or added.
+const root = document.documentElement;
+root.classList.toggle("settling", location.hash !== "");
+
+addEventListener("DOMContentLoaded", () => {
+  for (const formula of document.querySelectorAll("article mjx-container:not([display=true])")) {
+    if (formula.getBoundingClientRect().width > LONG) formula.classList.add("long");    // it scrolls on a phone
+  }
+  if (!root.classList.contains("settling")) return;
+  setTimeout(() => {
     document.getElementById(decodeURIComponent(location.hash.slice(1)).split("?")[0])?.scrollIntoView();
     root.classList.remove("settling");
-  };
-  root.classList.add("settling");
-  addEventListener("load", () => (window.MathJax?.startup?.promise ?? Promise.resolve()).then(settle));
-  setTimeout(settle, 4000);
-}
+  });
+});
 
 addEventListener("load", () => {
   const scrolls = (part) => part.scrollWidth > part.clientWidth + 1;
@@ -26,10 +28,5 @@ addEventListener("load", () => {
   });
   const watch = (selector) => document.querySelectorAll(selector).forEach((part) => sizes.observe(part));
   watch("article pre, article table:not(.results)");
-  window.MathJax?.startup?.promise?.then(() => {
-    watch("article mjx-container[display=true]");
-    for (const formula of document.querySelectorAll("article mjx-container:not([display=true])")) {
-      if (formula.getBoundingClientRect().width > LONG) formula.classList.add("long");    // it scrolls on a phone
-    }
-  });
+  watch("article mjx-container[display=true]");
 });

@@ -22,11 +22,8 @@ UNUSED = [
 DESIGN = [r'<link[^>]*href="[^"]*sphinx-design\.min\.css[^>]*/>', r'<script[^>]*src="[^"]*design-tabs\.js[^>]*></script>']
 SEARCH = [rf'<script[^>]*src="[^"]*{name}\.js[^>]*></script>' for name in ("searchtools", "language_data", "searchindex")]
 ICON_RULE = r'((?:\.fa-[a-z0-9-]+:before,?)+)\{content:"\\([0-9a-f]+)"\}'
-PRELOAD = ["core", "input/tex", "output/chtml", "output/chtml/fonts/tex"]       # what MathJax's start asks for next
 REPAIRS = [
     (r'<div role="list" class="citation-list">', '<div class="citation-list">'),
-    (r'(<script async="async" src="([^"]*mathjax/)startup\.js)', lambda found: "".join(
-        f'<link rel="preload" as="script" href="{found[2]}{part}.js">\n    ' for part in PRELOAD) + found[1]),
     (r'<summary aria-label="Toggle hidden content">', "<summary>"),     # its own text says more
 ]
 

@@ -42,7 +42,7 @@ PREPARE = """async (solutions) => {
   const images = [...document.images];
   for (const image of images) image.loading = "eager";
   await Promise.all(images.filter((image) => image.matches(".light-frame")).map((image) => image.decode().catch(() => 0)));
-  await MathJax?.startup?.promise;
+  await document.fonts.ready;
 }"""
 
 CONTENTS = """<html lang="en"><title>{title}</title><style>

@@ -4,6 +4,7 @@ import json
 import re
 
 import build_book
+import formulas
 import pytest
 from bs4 import BeautifulSoup
 
@@ -75,10 +76,13 @@ def test_style_sheets_load_nothing_from_another_site(site):
         assert urls == [], sheet
 
 
-def test_scripts_and_fonts_are_part_of_the_site(site):
-    for path in ["startup.js", "core.js", "input/tex.js", "output/chtml.js", "a11y/assistive-mml.js"]:
-        assert (site / "_static/mathjax" / path).stat().st_size > 5000
-    assert len(list((site / "_static/mathjax").rglob("*.woff"))) > 20
+def test_formulas_are_set_and_their_fonts_part_of_the_site(site, html):
+    sheet = site / formulas.SHEET
+    for font in re.findall(r'url\("([^"]+)"\)', sheet.read_text(encoding="utf-8")):
+        assert (sheet.parent / font).stat().st_size > 500
+    assert all(formula.select_one("mjx-math") and formula.select_one("math") for formula in html.select(".math"))
+    assert html.select("mjx-container") == [] or html.select_one(f"link[href$='{sheet.name}']")
+    assert html.select("script[src*=mathjax], mjx-merror") == []
     assert not (site / "_static/ipywidgets").exists(), "no page needs widgets"
 
 

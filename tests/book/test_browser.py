@@ -74,10 +74,16 @@ def browser():
         running.close()
 
 
+# The browser's own measure of how much of the window has moved, and how far, after it was shown.
+COUNT_SHIFTS = """window.shift = 0; new PerformanceObserver((list) => {
+  for (const one of list.getEntries()) if (!one.hadRecentInput) window.shift += one.value;
+}).observe({type: "layout-shift", buffered: true})"""
+
+
 class Visit:
     """A page that was opened with an empty cache, with what went wrong on it."""
 
-    def __init__(self, browser, address, name, size=(1400, 900), theme="light", touch=False):
+    def __init__(self, browser, address, name, size=(1400, 900), theme="light", touch=False, anchor=""):
         self.address, self.errors, self.elsewhere, self.missing, self.responses = address, [], [], [], []
         self.page = browser.new_page(viewport=dict(zip(("width", "height"), size)), color_scheme=theme, has_touch=touch)
         self.page.on("console", lambda message: message.type in ("error", "warning") and self.errors.append(message.text))
@@ -85,10 +91,8 @@ class Visit:
         self.page.on("response", self._note)
         self.page.route("**/*", self._route)
         self.page.set_default_timeout(PATIENCE)
-        self.page.goto(f"{address}/{name}.html", wait_until="load")
-        if self.page.locator("script[src*=mathjax]").count():
-            self.page.wait_for_function("() => window.MathJax?.startup?.promise")
-            self.page.evaluate("() => MathJax.startup.promise.then(() => null)")
+        self.page.add_init_script(COUNT_SHIFTS)
+        self.page.goto(f"{address}/{name}.html{anchor}", wait_until="load")
 
     def _note(self, response):
         self.responses.append(response)
@@ -105,6 +109,11 @@ class Visit:
     @property
     def problems(self):
         return {"errors": self.errors, "asked elsewhere": self.elsewhere, "missing": self.missing}
+
+    def shift(self):
+        """The layout shift so far."""
+        self.page.wait_for_timeout(300)
+        return self.page.evaluate("window.shift")
 
     def weight(self):
         """Bytes of all that was fetched, as they are and as a server would send them: (raw, compressed)."""
@@ -169,6 +178,24 @@ def test_a_page_is_light(browser, address, name):
     most = GZIP if (build_book.ROOT / f"{name}.ipynb").exists() else HEAVIER.get(name, APPENDIX)
     assert (raw <= RAW, compressed <= most) == (True, True), (raw, compressed)
     visit.page.close()
+
+
+ANCHORS = ("article section section[id]", "article div.math[id]", "article figure[id]")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_nothing_moves_after_it_was_shown(browser, address, name, size):
+    """At the top of a page, and where a link leads into its middle: to a section, an equation, a figure."""
+    top = Visit(browser, address, name, WIDTHS[size])
+    goals = [top.page.locator(kind).evaluate_all("all => all[Math.floor(all.length / 2)]?.id") for kind in ANCHORS]
+    shifts = {"top": top.shift()}
+    for goal in filter(None, goals):
+        visit = Visit(browser, address, name, WIDTHS[size], anchor=f"#{goal}")
+        shifts[goal] = visit.shift()
+        assert 0 <= visit.page.locator(f"[id='{goal}']").bounding_box()["y"] < WIDTHS[size][1], f"{goal} is not in sight"
+        visit.page.close()
+    top.page.close()
+    assert {goal: shift for goal, shift in shifts.items() if shift >= 0.05} == {}
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -107,3 +107,22 @@ def test_notebook_is_stripped(notebook):
     assert "version" not in notebook["metadata"].get("language_info", {})
     assert not [cell for cell in code_cells(notebook) if "execution" in cell["metadata"]]
     assert len(json.dumps(notebook)) < 2_500_000
+
+
+def first_code(notebook):
+    """What the first cell does before anything else: it looks for what the chapter needs."""
+    return "".join(code_cells(notebook)[0]["source"]).partition("\n    )")[0] + "\n    )"
+
+
+def test_a_chapter_by_itself_says_in_one_sentence_what_it_needs(notebook, tmp_path):
+    """Where the book's repository is not around it, or a package is missing; and nothing where all is there."""
+    def last_line(options, folder):
+        done = subprocess.run([sys.executable, *options, "-c", first_code(notebook)], cwd=folder, capture_output=True,
+                              text=True, check=False)
+        return (done.stderr.splitlines() or [""])[-1]
+
+    assert last_line([], ROOT / "chapters") == ""
+    what_to_do = "This chapter needs the whole repository of the book. Run `make lab` there and open it from there."
+    assert last_line([], tmp_path) == f"ModuleNotFoundError: not found: exercises. {what_to_do}"
+    nothing_installed = last_line(["-S"], ROOT / "chapters")
+    assert re.fullmatch(rf"ModuleNotFoundError: not found: [\w, ]*scipy[\w, ]*\. {what_to_do}", nothing_installed)
