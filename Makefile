@@ -30,7 +30,7 @@ student: ready    ## make the assignments into _build/student: no solutions, rea
 	@PEPCORE_PROGRESS=0 $(BIN)/python tools/make_student.py
 
 instructor: book  ## make the notes for teachers, and nbgrader's course, into _build/instructor
-	@PEPCORE_PROGRESS=0 $(BIN)/python tools/make_instructor.py
+	@PYTHONPATH=chapters PEPCORE_PROGRESS=0 $(BIN)/python tools/make_instructor.py
 
 serve: book       ## show the built site at http://localhost:8000, or the next free port
 	@$(BIN)/python tools/serve.py

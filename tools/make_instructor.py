@@ -1,8 +1,9 @@
 """The instructor edition in _build/instructor: a page of notes for each chapter, and nbgrader's course.
 
-The notes use the MathJax of the built site and link to its sliders, so they belong beside it, in _build.
+The notes link to the sliders of the built site, so they belong beside it, in _build.
 """
 
+import shutil
 from html import escape
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from nbformat.v4 import new_markdown_cell, new_notebook
 from pygments.formatters import HtmlFormatter
 
 INSTRUCTOR = build_book.BUILD / "instructor"
+MATHJAX, FONTS = build_book.ROOT / "node_modules/mathjax/es5", "output/chtml/fonts"
 PAGE = """<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -32,9 +34,9 @@ mjx-container[display="true"] {{ overflow-x: auto; overflow-y: hidden; }}
 {highlighting}
 </style>
 <script>
-MathJax = {{loader: {{load: ["core", "input/tex", "output/chtml"]}}, tex: {{inlineMath: [["$", "$"]]}}}}
+MathJax = {{tex: {{inlineMath: [["$", "$"]]}}, options: {{enableMenu: false}}}}
 </script>
-<script async src="../html/_static/mathjax/startup.js"></script>
+<script async src="mathjax/tex-chtml.js"></script>
 </head>
 <body>
 {body}
@@ -52,7 +54,8 @@ def page(title, cells):
 
 def make(folder, chapters):
     """Write the notes of all chapters and a page that lists them."""
-    folder.mkdir(parents=True, exist_ok=True)
+    shutil.copytree(MATHJAX / FONTS, folder / "mathjax" / FONTS, dirs_exist_ok=True)
+    shutil.copy2(MATHJAX / "tex-chtml.js", folder / "mathjax")
     listed = []
     for chapter in chapters:
         notes = page(f"{chapter.title}: notes for teachers", teacher_notes.notes(chapter, "course/source"))
