@@ -37,6 +37,17 @@ def lighten(page, search=False):
     return page
 
 
+def sized(page, folder):
+    """The HTML of a page in this folder whose drawings name their size, so that nothing moves when they arrive."""
+    def with_size(found):
+        drawing = (folder / found["file"]).read_text(encoding="utf-8")
+        points = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', drawing).groups()
+        width, height = (round(float(length) * 4 / 3) for length in points)
+        return f'{found[0]} width="{width}" height="{height}"'
+
+    return re.sub(r'<img alt="[^"]*" src="(?P<file>[^"]*_images/[^"]+\.svg)"(?= />)', with_size, page)
+
+
 def icon_names(site):
     """The names of the icons that the pages ask for."""
     return {name for page in site.rglob("*.html") for name in re.findall(r"\bfa-([a-z0-9-]+)", page.read_text(encoding="utf-8"))}
@@ -92,7 +103,7 @@ def finish(app, problem):
     site = Path(app.outdir)
     for path in site.rglob("*.html"):
         page = path.read_text(encoding="utf-8")
-        better = lighten(page, search=path.name == "search.html")
+        better = sized(lighten(page, search=path.name == "search.html"), path.parent)
         if better != page:
             path.write_text(better, encoding="utf-8")
     cut_fonts(site)
