@@ -28,14 +28,14 @@ NEEDS = [("gp-features", "ep-step-by-step"), ("ep-step-by-step", "power-ep"), ("
          ("sparse-classification", "which-alpha-classification"),
          ("which-alpha-classification", "which-alpha-for-your-data"), ("which-alpha-regression", "which-alpha-for-your-data")]
 WIDTH, HEIGHT = 1.4, 1.08
-SIZE = (7, 5.5)      # of the figure, in inches
+SIZE = (6.8, 5.5)      # of the figure, in inches; its margin makes it 7
 
 
 def draw(fig):
     """Boxes and arrows into an empty figure of this `SIZE`."""
     ax = fig.add_axes((0, 0, 1, 1))
     ax.axis("off")
-    ax.set(xlim=(0, SIZE[0]), ylim=(0, SIZE[1]), aspect="equal")
+    ax.set(xlim=(0.1, 0.1 + SIZE[0]), ylim=(0, SIZE[1]), aspect="equal")
     for place, text in CHAPTERS.values():
         corner = (place[0] - WIDTH / 2, place[1] - HEIGHT / 2)
         ax.add_patch(FancyBboxPatch(corner, WIDTH, HEIGHT, boxstyle="round,pad=0.02,rounding_size=0.12",
