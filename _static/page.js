@@ -11,11 +11,13 @@ addEventListener("DOMContentLoaded", () => {
   for (const formula of document.querySelectorAll("article mjx-container:not([display=true])")) {
     if (formula.getBoundingClientRect().width > LONG) formula.classList.add("long");    // it scrolls on a phone
   }
+});
+
+addEventListener("load", async () => {
   if (!root.classList.contains("settling")) return;
-  setTimeout(() => {
-    document.getElementById(decodeURIComponent(location.hash.slice(1)).split("?")[0])?.scrollIntoView();
-    root.classList.remove("settling");
-  });
+  await document.fonts.ready;
+  document.getElementById(decodeURIComponent(location.hash.slice(1)).split("?")[0])?.scrollIntoView();
+  root.classList.remove("settling");
 });
 
 addEventListener("load", () => {
