@@ -267,15 +267,15 @@ quiz_of(
     question(
         "EP, α = 1: a datum lies on the wrong side of the border. If its residual variance h grows, the evidence ...",
         [("rises", None),
-         ("falls", "at α = 1 ignorance is a way out for a datum that is contradicted."),
+         ("falls", "at α = 1 a label that is contradicted becomes less improbable when its residual variance grows."),
          ("stays", "it stays only where the derivative in h happens to be zero.")],
-        why="That is why EP's pseudo-inputs keep away from those who contradict them.",
+        why="That is why EP's pseudo-inputs keep away from contradicting labels.",
     ),
     question(
         "And at α = 0, with a log-concave likelihood?",
         [("it rises too", "the average of a concave function falls when its argument spreads."),
          ("it falls, on either side of the border", None),
-         ("it falls only on the right side", "concavity does not ask on which side a datum lies.")],
-        why="VFE charges for ignorance whatever the label says.",
+         ("it falls only on the right side", "a concave function is concave on both sides.")],
+        why="VFE penalises residual variance whatever the label says.",
     ),
 )
