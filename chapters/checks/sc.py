@@ -218,10 +218,9 @@ def walk(answer):
         raise Feedback("first in the tuple comes the kernel, for example model.kernel.")
     bound = power_ep.infer(kernel, Z, X, y, PROBIT, alpha=0.0, max_sweeps=1000).log_evidence
     if bound < -127:
-        return (
-            f"your kernel and pseudo-inputs have a bound of {bound:.0f} at α = 0; a coin has -139, learning at α = 0 "
-            "from "
-                "the start -135, and a walk down the dial more than -127.")
+        coin = len(y) * np.log(0.5)
+        return (f"your kernel and pseudo-inputs have a bound of {bound:.0f} at α = 0, and a coin has {coin:.0f}; more than "
+                "-127 is asked for. Learn at a middle power first, and lower it step by step.")
 
 
 @checker("sc-8-yours", never=["predict_y"])
