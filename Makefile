@@ -22,9 +22,10 @@ test: lint book   ## everything that proves package and book right
 	PEPCORE_PROGRESS=0 $(BIN)/python -m pytest -n 2 --dist loadscope --nbval-built --nbval-sanitize-with tests/nbval_sanitise.cfg \
 	  tests chapters
 
-lint: ready       ## ruff and mypy
+lint: ready       ## ruff, mypy, spelling and grammar
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/python tools/spelling.py
 
 student: ready    ## make the assignments into _build/student: no solutions, ready for nbgrader
 	@PEPCORE_PROGRESS=0 $(BIN)/python tools/make_student.py

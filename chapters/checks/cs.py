@@ -49,7 +49,7 @@ def same(mine, theirs):
 
 
 PRIOR = 4.0                                                 # exercise 1: the prior's variance
-SLOPE = np.sqrt(2 / np.pi) / np.sqrt(1 + PRIOR)             # of log Φ(m/√(1 + σ²)) at m = 0
+SLOPE = np.sqrt(2 / np.pi) / np.sqrt(1 + PRIOR)             # of log Φ(m/√(1 + h + s)) at m = 0
 BEND = -(SLOPE**2)
 
 numbers(
@@ -70,7 +70,7 @@ numbers(
         "α is right. C is r, the second derivative in the same place.",
         "α and C are right. For τ use (cs-site), with the variance that the prior has.",
     ],
-    never=["√(2/π)", "−r/(1 + rσ²)", "Φ(m/√(1 + σ²))"],
+    never=["√(2/π)", "−r/(1 + r(h + s))", "Φ(m/√(1 + h + s))"],
 )
 
 VALUES, NOISE = np.array([1.0, 2.0]), 0.5                    # exercise 2: one place, measured twice, prior variance 1
@@ -178,7 +178,7 @@ numbers(
         ((RIGHT, 0.1 + 0.3 * 0.5, ANY),
          "α is right. The share of the residual that counts as noise is the one that is not projected."),
         ((RIGHT, 0.1, ANY), "α is right. Only at ρ = 1 does the residual add nothing to the noise."),
-        ((RIGHT, RIGHT, 0.1 / 0.6), "turn the ratio round: without η the site is the weaker one, and it stands below."),
+        ((RIGHT, RIGHT, 0.1 / 0.6), "turn the ratio round: without ξ the site is the weaker one, and it stands below."),
         ((RIGHT, RIGHT, 0.45 / 0.1), "the last number compares ρ = 1 with ρ = 0, not with 0.3."),
     ],
     otherwise=[
@@ -263,7 +263,7 @@ quiz_of(
         why="Each site keeps its two numbers; the direction along which it looks is projected on those that stay.",
     ),
     question(
-        "Regression. With η every site has the precision 1/σ², whatever the novelty h. Which method's posterior is "
+        "Regression. With ξ every site has the precision 1/σ², whatever the novelty h. Which method's posterior is "
         "this?",
         [("FITC's", "there h counts as noise, and a novel datum has a weaker site."),
          ("that of DTC and VFE", None),

@@ -157,11 +157,11 @@ def largest_step(answer):
         return "Right in most cases. Take the minimum over the eigenvalues of their own bounds."
 
 
-@checker("ep-6-alike", never=["-d2 / (1 + d2", "1/v + (N-1) tau"])
+@checker("ep-6-alike", never=["-d2 / (1 + d2", "1/s_0 + (N-1) tau"])
 def alike_map(answer):
 
-    def right(tau, nu, N, v, others):
-        variance = 1 / (1 / v + others * tau)
+    def right(tau, nu, N, s_0, others):
+        variance = 1 / (1 / s_0 + others * tau)
         mean = variance * others * nu
         _, d1, d2 = Probit().log_moment(1.0, mean, variance, 1.0)
         new = target(mean, variance, d1, d2, 1.0)

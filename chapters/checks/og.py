@@ -179,15 +179,15 @@ def gain(answer):
         return 0.5 * y @ np.linalg.solve(S, y), 0.5 * np.linalg.slogdet(S)[1], (30 * 1.2 - np.trace(Q)) / (2 * noise)
 
     mine = as_number(called(answer, kernel, beta, gamma, X, y, noise))
-    (fit, size, fine), (fit_all, size_all, fine_all) = terms(beta), terms(np.vstack([beta, gamma]))
+    (fit, size, penalty), (fit_all, size_all, penalty_all) = terms(beta), terms(np.vstack([beta, gamma]))
     if close(mine, fit - fit_all):
         return None
     if close(mine, fit_all - fit):
         return "the sign is turned round: a gain is positive."
     if close(mine, 2 * (fit - fit_all)):
         return "the factor ½ is missing."
-    if close(mine, fit + size + fine - fit_all - size_all - fine_all):
-        return "that is the gain of a coupled basis with all points. Here complexity and fine stay with beta."
+    if close(mine, fit + size + penalty - fit_all - size_all - penalty_all):
+        return "that is the gain of a coupled basis with all points. Here complexity and penalty stay with beta."
     if close(mine, fit + size - fit_all - size_all):
         return "the complexity, the log determinant, belongs to the covariance and stays with beta."
     return "not the gain. Which of the three terms of the bound knows of gamma, and which two know of beta alone?"
@@ -263,8 +263,8 @@ quiz_of(
     question(
         "You add a hundred points to γ and none to β. Which terms of the bound can get better?",
         [("the fit to the data", None),
-         ("the fit and the trace term", "complexity and fine stay with β."),
-         ("all of them", "log determinant and fine do not know of γ.")],
+         ("the fit and the trace term", "complexity and penalty stay with β."),
+         ("all of them", "log determinant and penalty do not know of γ.")],
         why="Extra points buy fit. For a narrower band one needs points in β.",
     ),
     question(

@@ -93,12 +93,12 @@ def gaussian(answer):
     if close(got, 1 / (noise + h)):
         return "right for alpha = 1 (FITC) only: the residual enters with a weight that depends on alpha."
     if close(got, 1 / noise):
-        return "right for alpha = 0 (VFE) only: where does v = s + h enter the tilted expectation?"
+        return "right for alpha = 0 (VFE) only: where does h enter the tilted expectation?"
     if close(got, alpha / (noise + alpha * h)):
         return "this is the precision of the site to the power alpha; divide by alpha."
     if not close(got, 1 / (noise + alpha * h)):
-        return ("not the precision. Blur p^alpha by v = s + h, differentiate twice, and put d2 into the target: s "
-                "must drop out.")
+        return ("not the precision. Average p^alpha over the variance s + h, differentiate twice, and put d2 into the "
+                "target: s must drop out.")
 
 
 def _data():

@@ -218,10 +218,9 @@ def walk(answer):
         raise Feedback("first in the tuple comes the kernel, for example model.kernel.")
     bound = power_ep.infer(kernel, Z, X, y, PROBIT, alpha=0.0, max_sweeps=1000).log_evidence
     if bound < -127:
-        return (
-            f"your kernel and pseudo-inputs have a bound of {bound:.0f} at α = 0; a coin has -139, learning at α = 0 "
-            "from "
-                "the start -135, and a walk down the dial more than -127.")
+        coin = len(y) * np.log(0.5)
+        return (f"your kernel and pseudo-inputs have a bound of {bound:.0f} at α = 0, and a coin has {coin:.0f}; more than "
+                "-127 is asked for. Learn at a middle power first, and lower it step by step.")
 
 
 @checker("sc-8-yours", never=["predict_y"])
@@ -267,15 +266,15 @@ quiz_of(
     question(
         "EP, α = 1: a datum lies on the wrong side of the border. If its residual variance h grows, the evidence ...",
         [("rises", None),
-         ("falls", "at α = 1 ignorance is a way out for a datum that is contradicted."),
+         ("falls", "at α = 1 a label that is contradicted becomes less improbable when its residual variance grows."),
          ("stays", "it stays only where the derivative in h happens to be zero.")],
-        why="That is why EP's pseudo-inputs keep away from those who contradict them.",
+        why="That is why EP's pseudo-inputs keep away from contradicting labels.",
     ),
     question(
         "And at α = 0, with a log-concave likelihood?",
         [("it rises too", "the average of a concave function falls when its argument spreads."),
          ("it falls, on either side of the border", None),
-         ("it falls only on the right side", "concavity does not ask on which side a datum lies.")],
-        why="VFE charges for ignorance whatever the label says.",
+         ("it falls only on the right side", "a concave function is concave on both sides.")],
+        why="VFE penalises residual variance whatever the label says.",
     ),
 )

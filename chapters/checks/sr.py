@@ -29,7 +29,7 @@ def random_problem(seed, M=4, N=12):
     return rng.normal(size=(M, N)), rng.exponential(size=N), 2 * rng.normal(size=N)
 
 
-def fine(h, noise, alpha):
+def penalty(h, noise, alpha):
     if alpha == 0:
         return h.sum() / (2 * noise)
     return (1 - alpha) / (2 * alpha) * np.log1p(alpha * h / noise).sum()
@@ -40,20 +40,20 @@ def log_normal(y, covariance):
 
 
 H, SIGMA2 = np.array([0.3]), 0.1      # exercise 1
-FINES = {f"α = {words}": fine(H, SIGMA2, alpha) for words, alpha in (("0", 0.0), ("½", 0.5), ("1", 1.0))}
-AT_ZERO, AT_HALF, AT_ONE = FINES.values()
+PENALTIES = {f"α = {words}": penalty(H, SIGMA2, alpha) for words, alpha in (("0", 0.0), ("½", 0.5), ("1", 1.0))}
+AT_ZERO, AT_HALF, AT_ONE = PENALTIES.values()
 
 numbers(
-    "sr-1-fine",
-    FINES,
+    "sr-1-penalty",
+    PENALTIES,
     digits=3,
     mistakes=[
         ((AT_ONE, AT_HALF, AT_ZERO), "these are the three numbers in the reverse order: α = 0 comes first."),
         ((-AT_ZERO, -AT_HALF, -AT_ONE),
-         "the size is right. A fine is what is subtracted, so give it as a positive number."),
+         "the size is right. A penalty is what is subtracted, so give it as a positive number."),
         ((2 * AT_ZERO, ANY, ANY), "at α = 0 the limit of log(1 + x)/x is 1, and the ½ stays."),
         ((Within(high=0.01), ANY, ANY),
-         "at α = 0 the whole residual is fined, so the fine is not zero: take the limit."),
+         "at α = 0 the whole residual is penalised, so the penalty is not zero: take the limit."),
         ((RIGHT, 2 * AT_HALF, ANY),
          "at α = ½ look at the factor in front of the logarithm: the 2 belongs to the denominator."),
         ((RIGHT, 0.5 * np.log1p(H[0] / SIGMA2), ANY), "at α = ½ only a share of h stands in the logarithm."),
@@ -61,8 +61,8 @@ numbers(
     ],
     otherwise=[
         "at α = 0 take the limit: log(1 + x) is x for small x, so the α cancels.",
-        "the first is right. At α = ½ which share of h is believed, and which is fined?",
-        "the first two are right. At α = 1 which share of the residual is left to be fined?",
+        "the first is right. At α = ½ which share of h is believed, and which is penalised?",
+        "the first two are right. At α = 1 which share of the residual is left to be penalised?",
     ],
     never=["h/(2σ²)", "(1 − α)/(2α)"],
 )
@@ -81,18 +81,18 @@ def collapsed(answer):
                 raise
             value = np.inf
         if alpha == 0.0 and not np.all(np.isfinite(value)):
-            return "at α = 0 it divides by zero: the fine has a limit there; take that."
+            return "at α = 0 it divides by zero: the penalty has a limit there; take that."
         value = as_number(value)
         believed = log_normal(y, A.T @ A + np.diag(alpha * h + noise))
         dropped = log_normal(y, A.T @ A + noise * np.eye(len(y)))
-        expected = believed - fine(h, noise, alpha)
+        expected = believed - penalty(h, noise, alpha)
         if close(value, expected):
             continue
         if close(value, believed):
-            return f"at α = {alpha:g} the fine is missing: part of the residual is believed, the rest must be paid for."
-        if close(value, believed + fine(h, noise, alpha)):
-            return f"at α = {alpha:g} the fine has the wrong sign: it lowers the evidence."
-        if close(value, dropped - fine(h, noise, alpha)):
+            return f"at α = {alpha:g} the penalty is missing: part of the residual is believed, the rest must be paid for."
+        if close(value, believed + penalty(h, noise, alpha)):
+            return f"at α = {alpha:g} the penalty has the wrong sign: it lowers the evidence."
+        if close(value, dropped - penalty(h, noise, alpha)):
             return f"at α = {alpha:g} a share of the residual counts as noise; here it is missing."
         if close(value, -expected):
             return "that is the energy, minus the log evidence."
@@ -168,8 +168,8 @@ def unequal_noise(answer):
     A, _, y = random_problem(4, N=5)
     rng = np.random.default_rng(5)
     root = rng.normal(size=(5, 5))
-    D, S = root @ root.T, rng.uniform(0.2, 2.0, 5)
-    result = called(answer, A, D, y, S)
+    H, S = root @ root.T, rng.uniform(0.2, 2.0, 5)
+    result = called(answer, A, H, y, S)
     result = as_things(result, 3, "three arrays, A (M, n), h (n,) and y (n,),")
     A_r, h_r, y_r = as_array(result[0], A.shape), as_array(result[1], (5,)), as_array(result[2], (5,))
 
@@ -178,10 +178,10 @@ def unequal_noise(answer):
         return np.concatenate([(weights @ A.T).ravel(), weights @ y])
 
     def right(alpha):
-        target = posterior(A, alpha * D + np.diag(S), y)
+        target = posterior(A, alpha * H + np.diag(S), y)
         return close(posterior(A_r, np.diag(alpha * h_r + 1.0), y_r), target, rtol=1e-8)
 
-    eigenvalues, U = np.linalg.eigh(D)
+    eigenvalues, U = np.linalg.eigh(H)
     if close(A_r, A @ U) or close(h_r, eigenvalues):
         return "after this rotation the noise is no longer diagonal: U'SU is not. Make the noise isotropic first."
     if h_r.min() < -1e-9:
@@ -263,15 +263,15 @@ quiz_of(
     "sr-quiz",
     question(
         "At power α, what happens to the residual variance h of a datum?",
-        [("the share α is believed and counts as noise; the rest is fined", None),
-         ("the share 1 − α counts as noise; the rest is fined", "at α = 1, FITC, all of h counts as noise."),
-         ("it is dropped at every α but 1", "VFE, at α = 0, does not drop it: it fines it.")],
-        why="DTC is the one that drops it: VFE's posterior without the fine.",
+        [("the share α is believed and counts as noise; the rest is penalised", None),
+         ("the share 1 − α counts as noise; the rest is penalised", "at α = 1, FITC, all of h counts as noise."),
+         ("it is dropped at every α but 1", "VFE, at α = 0, does not drop it: it penalises it.")],
+        why="DTC is the one that drops it: VFE's posterior without the penalty.",
     ),
     question(
         "Kernel, noise and pseudo-inputs are held fixed. What does raising α do to the log evidence?",
         [("it never falls", None),
-         ("it never rises", "the fine shrinks faster than the fit can lose."),
+         ("it never rises", "the penalty shrinks faster than the fit can lose."),
          ("it can do either", "for fixed parameters the first law settles the direction.")],
         why="That is why the evidence cannot choose α: it would always choose 1.",
     ),

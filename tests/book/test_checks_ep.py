@@ -29,10 +29,10 @@ def longest(eigenvalues):
     return np.min(2 * w.real / np.abs(w) ** 2)
 
 
-def alike(tau, nu, N, v, others=None):
+def alike(tau, nu, N, s_0, others=None):
     """The site of a label +1 whose N − 1 companions all have the site (τ, ν)."""
     others = N - 1 if others is None else others
-    variance = 1 / (1 / v + others * tau)
+    variance = 1 / (1 / s_0 + others * tau)
     mean = variance * others * nu
     z = mean / np.sqrt(1 + variance)
     rho = np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi) / ndtr(z)

@@ -7,7 +7,7 @@ from pepcore import power_ep
 from pepcore.kernels import SquaredExponential
 
 
-def fine(h, noise, alpha):
+def penalty(h, noise, alpha):
     return h.sum() / (2 * noise) if alpha == 0 else (1 - alpha) / (2 * alpha) * np.log1p(alpha * h / noise).sum()
 
 
@@ -18,11 +18,11 @@ def collapsed(A, h, y, noise, alpha, weight=1.0, share=None, constant=True):
     m = np.linalg.solve(C.T, np.linalg.solve(C, A @ (y / d)))
     r = y - A.T @ m
     normal = -0.5 * (constant * len(y) * np.log(2 * np.pi) + np.log(d).sum() + 2 * np.log(np.diag(C)).sum() + r @ (r / d) + m @ m)
-    return normal - weight * fine(h, noise, alpha)
+    return normal - weight * penalty(h, noise, alpha)
 
 
 def with_limit_forgotten(A, h, y, noise, alpha):
-    """The formula of the fine at every power, 0 included."""
+    """The formula of the penalty at every power, 0 included."""
     return collapsed(A, h, y, noise, alpha, weight=0.0) - (1 - alpha) / (2 * alpha) * np.log1p(alpha * h / noise).sum()
 
 
@@ -31,7 +31,7 @@ def inverted(A, h, y, noise, alpha):
     d = alpha * h + noise
     B, b = np.eye(len(A)) + (A / d) @ A.T, A @ (y / d)
     normal = len(y) * np.log(2 * np.pi) + np.log(d).sum() + np.linalg.slogdet(B)[1] + y @ (y / d) - b @ np.linalg.inv(B) @ b
-    return -0.5 * normal - fine(h, noise, alpha)
+    return -0.5 * normal - penalty(h, noise, alpha)
 
 
 def left_out(A, y, d):
@@ -64,19 +64,19 @@ def posterior_residuals(A, y, d):
     return y - A.T @ np.linalg.solve(np.eye(len(A)) + (A / d) @ A.T, A @ (y / d))
 
 
-def unequal(A, D, y, S):
+def unequal(A, H, y, S):
     root = np.sqrt(S)
-    values, U = np.linalg.eigh(D / np.outer(root, root))
+    values, U = np.linalg.eigh(H / np.outer(root, root))
     return (A / root) @ U, np.maximum(values, 0), U.T @ (y / root)
 
 
-def rotated_only(A, D, y, S):
-    values, U = np.linalg.eigh(D)
+def rotated_only(A, H, y, S):
+    values, U = np.linalg.eigh(H)
     return A @ U, values, U.T @ y
 
 
-def only_at_one(A, D, y, S):
-    values, U = np.linalg.eigh(D + np.diag(S))  # noise and residual in one
+def only_at_one(A, H, y, S):
+    values, U = np.linalg.eigh(H + np.diag(S))  # noise and residual in one
     scale = np.sqrt(values[0])
     return A @ U / scale, values / values[0] - 1, U.T @ y / scale
 
@@ -97,7 +97,7 @@ X = np.random.default_rng(4).normal(size=(60, 2))
 PROBLEM = SquaredExponential(1.2, 0.9), X[:6], X, np.sin(2 * X[:, 0])
 EVIDENCES = np.array([power_ep.regression(*PROBLEM, noise=0.3, alpha=alpha).log_evidence for alpha in (0, 0.25, 0.5, 0.75, 1)])
 RIGHT = {
-    "sr-1-fine": EXPECTED,
+    "sr-1-penalty": EXPECTED,
     "sr-2-collapsed": collapsed,
     "sr-3-loo": in_one_pass,
     "sr-4-unequal": unequal,
@@ -110,7 +110,7 @@ ALSO_RIGHT = [
     ("sr-6-surrogate", lambda *given: list(surrogate(*given))),
 ]
 WRONG = [
-    ("sr-2-collapsed", lambda *given: collapsed(*given, weight=0.0), "the fine is missing"),
+    ("sr-2-collapsed", lambda *given: collapsed(*given, weight=0.0), "the penalty is missing"),
     ("sr-2-collapsed", lambda *given: collapsed(*given, weight=-1.0), "wrong sign"),
     ("sr-2-collapsed", lambda *given: collapsed(*given, share=0.0), "here it is missing"),
     ("sr-2-collapsed", lambda *given: -collapsed(*given), "energy"),
@@ -130,11 +130,11 @@ WRONG = [
     ("sr-3-loo", lambda *given: standardised(*given) ** 2, "keeps its sign"),
     ("sr-3-loo", lambda A, y, d: y, "Take the site of datum n out"),
     ("sr-3-loo", by_inversion, "of size N × N"),
-    ("sr-4-unequal", lambda A, D, y, S: A, "three arrays"),
+    ("sr-4-unequal", lambda A, H, y, S: A, "three arrays"),
     ("sr-4-unequal", rotated_only, "isotropic first"),
     ("sr-4-unequal", only_at_one, "at α = 1 only"),
     ("sr-4-unequal", lambda *given: (unequal(*given)[0], -unequal(*given)[1], unequal(*given)[2]), "cannot be negative"),
-    ("sr-4-unequal", lambda A, D, y, S: (*unequal(A, D, y, S)[:2], y), "so that the noise is 1 everywhere"),
+    ("sr-4-unequal", lambda A, H, y, S: (*unequal(A, H, y, S)[:2], y), "so that the noise is 1 everywhere"),
     ("sr-5-private", ONES[:3], "one power for each"),
     ("sr-5-private", 2 * ONES, "between 0 and 1"),
     ("sr-5-private", 0 * ONES, "the smallest evidence"),

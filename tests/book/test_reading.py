@@ -95,3 +95,9 @@ def test_every_slider_is_shown_with_name_and_caption(chapter):
             assert isinstance(last, ast.Expr) and calls(ast.unparse(last), "slider"), source(cell)
             assert {"name", "caption"} <= {keyword.arg for keyword in last.value.keywords}, source(cell)
             assert any("image/png" in output.get("data", {}) for output in cell["outputs"]), source(cell)
+
+
+def test_code_of_a_page_to_look_things_up_in_is_narrow_too():
+    for name in REFERENCES:
+        cells = json.loads((ROOT / "chapters" / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"]
+        assert [line for code in visible(cells) for line in code.splitlines() if len(line) > WIDEST] == []
