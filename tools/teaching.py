@@ -9,6 +9,8 @@ import re
 import tomllib
 from functools import cache
 from html import escape
+from itertools import groupby
+from operator import itemgetter
 
 import pictures
 import reading
@@ -59,8 +61,7 @@ class Material:
 
     @property
     def link(self):
-        inside = f" <small>({words(self.chapter.title)})</small>" if self.section else ""
-        return f'<a href="{self.address}">{words(self.title)}</a>{inside}'
+        return f'<a href="{self.address}">{words(self.title)}</a>'
 
 
 class Task:
@@ -93,6 +94,10 @@ def rounded(minutes):
     return max(1, round(minutes)) if minutes < 15 else 5 * round(minutes / 5)
 
 
+def in_minutes(number):
+    return f"{number} minute{'s' * (number != 1)}"
+
+
 def table(head, rows, kind=""):
     """A table in HTML; the first cell of a row is its heading."""
     columns = "".join(f'<th scope="col">{name}</th>' for name in head)
@@ -105,7 +110,7 @@ def minutes_html():
     """For each chapter a table of its sections, folded below its name and its times."""
     found = []
     for stem, chapter in reading.chapters().items():
-        rows = [(Material(f"{stem}#{section.title}").link.split(" <small>")[0], rounded(section.minutes))
+        rows = [(Material(f"{stem}#{section.title}").link, rounded(section.minutes))
                 for section in chapter.sections if section.title != reading.OPENING]
         solving = f", exercises {chapter.solving}" if chapter.exercises else ""
         found.append(f'<details><summary>{words(chapter.title)}: reading {rounded(chapter.reading)}{solving} minutes</summary>'
@@ -160,24 +165,40 @@ def draw_map():
 
 def goals_html():
     """What a student can do after each chapter, with the exercises that test it."""
-    rows = []
-    for goal in kept()["goal"]:
+    def line(goal):
         tasks = [Task(label) for label in goal["exercises"]]
-        links = ", ".join(f"{task.link} ({task.exercise.grade.lower()})" for task in tasks)
-        rows.append((Material(goal["chapter"]).link, escape(goal["text"]), links))
-    return table(("after the chapter", "you can", "tested by"), rows)
+        return f"You can {escape(goal['text'])}: {', '.join(f'{task.link} ({task.exercise.grade.lower()})' for task in tasks)}."
+
+    by_chapter = groupby(kept()["goal"], itemgetter("chapter"))
+    return definitions((Material(stem).link, list(map(line, goals))) for stem, goals in by_chapter)
+
+
+def definitions(groups):
+    """A list of terms, each with some lines, in HTML."""
+    lines = "".join(f"<dt>{term}</dt>{''.join(f'<dd>{line}</dd>' for line in said)}" for term, said in groups)
+    return f'<dl class="simple">{lines}</dl>'
 
 
 def route_html(name):
-    """A route in a table, with sums."""
-    parts = route(name)
-    paper = any("paper" in part for part in parts)
-    rows = []
-    for part in parts:
+    """A route: of each part what to read and to solve, and how long that takes."""
+    groups = []
+    for part in route(name):
         texts, tasks = [Material(one) for one in part["read"]], [Task(one) for one in part["exercises"]]
-        rows.append((part["when"], *([part["paper"]] if paper else []), "; ".join(one.link for one in texts), total(texts),
-                     ", ".join(one.link for one in tasks), total(tasks)))
-    return table(("", *(["in the paper"] if paper else []), "read in the book", "minutes", "exercises", "minutes"), rows, "route")
+        said = [f"In the paper: {escape(part['paper'])}."] if "paper" in part else []
+        said += [f"Read ({in_minutes(total(texts))}): {by_chapter(texts)}.",
+                 f"Exercises ({in_minutes(total(tasks))}): {', '.join(one.link for one in tasks)}."]
+        groups.append((escape(part["when"]), said))
+    return definitions(groups)
+
+
+def by_chapter(texts):
+    """Links to chapters, or to sections with the name of their chapter before them."""
+    said = []
+    for stem, group in groupby(texts, lambda text: text.stem):
+        links = [text.link for text in group]
+        inside = any("#" in link for link in links)
+        said.append((f"<em>{words(reading.chapters()[stem].title)}</em>: " if inside else "") + ", ".join(links))
+    return "; ".join(said)
 
 
 def minutes_of(name):
@@ -195,11 +216,11 @@ def lesson_html(chapter):
     plan, at, rows = lesson(chapter), 0, []
     for step in plan["step"]:
         about = (Task(step["exercise"]).link if "exercise" in step else
-                 Material(f"{chapter}#{step['section']}").link.split(" <small>")[0])
+                 Material(f"{chapter}#{step['section']}").link)
         rows.append((f"{at}–{at + step['minutes']}", about, words(step["what"])))
         at += step["minutes"]
-    sides = "".join(f"<p><strong>{side.capitalize()} the class</strong> ({total(texts)} minutes): "
-                    f"{'; '.join(one.link.split(' <small>')[0] for one in texts)}.</p>"
+    sides = "".join(f"<p><strong>{side.capitalize()} the class</strong> ({in_minutes(total(texts))}): "
+                    f"{'; '.join(one.link for one in texts)}.</p>"
                     for side in ("before", "after") if (texts := [Material(f"{chapter}#{one}") for one in plan[side]]))
     return table(("minutes", "section or exercise", "what happens"), rows, "lesson") + sides
 
@@ -213,7 +234,7 @@ def checklist_html(name, number):
     for title, one in items:
         mark = f"tick-{number}-{nodes.make_id(one.address)}"
         lines.append(f'<li><input type="checkbox" id="{mark}" data-item="{escape(one.address)}" autocomplete="off">'
-                     f'<label for="{mark}">{words(title)}, {rounded(one.minutes)} minutes</label>'
+                     f'<label for="{mark}">{words(title)}, {in_minutes(rounded(one.minutes))}</label>'
                      f'<a href="{one.address}" aria-label="Open {escape(one.title.replace("$", ""))}">open</a></li>')
     whole = round(sum(one.minutes for _, one in items) / 30) / 2
     return (f"<p>About {whole:g} hours.</p>"

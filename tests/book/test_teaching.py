@@ -8,13 +8,17 @@ import numpy as np
 import pytest
 import reading
 import teaching
+import test_browser
 from bs4 import BeautifulSoup
 from conftest import ROOT
+from test_browser import NO_PROBLEMS, WIDTHS, Visit
 
 from figures.drawing import chapter_map
 from pepcore import SquaredExponential, datasets, exact, power_ep
 from pepcore.features import feature_map
 from pepcore.likelihoods import Probit
+
+browser, address = test_browser.browser, test_browser.address      # fixtures
 
 PAGE = (ROOT / "chapters/teaching.md").read_text(encoding="utf-8")
 SELF_STUDY = (ROOT / "chapters/self-study.md").read_text(encoding="utf-8")
@@ -192,3 +196,61 @@ def test_exam_b_has_right_answers():
     for rho, precision in ((0, 10), (1, 2), (0.25, 5)):
         assert 1 / (0.1 + rho * 0.4) == pytest.approx(precision)
         assert f"= {precision}$" in solution("B5")
+
+
+@pytest.mark.book
+def test_the_goals_and_routes_of_the_built_page_lead_to_exercises(site):
+    page = BeautifulSoup((site / "chapters/teaching.html").read_text(encoding="utf-8"), "html.parser")
+    led_to = {link["href"].partition("#")[2] for link in page.select("article dl a[href*='#']")}
+    assert set(teaching.exercises()) <= led_to
+    assert page.select_one("article img.frame")["alt"] == teaching.map_in_words()
+
+
+@pytest.fixture
+def plan(browser, address):
+    visit = Visit(browser, address, "chapters/self-study", WIDTHS["phone"], touch=True)
+    yield visit
+    visit.page.close()
+
+
+@pytest.mark.book
+def test_ticks_stay_in_the_browser_until_they_are_cleared(plan):
+    page, said = plan.page, plan.page.locator(".checklist-progress [role=status]")
+    boxes = page.locator(".checklist input")
+    whole = sum(len(part["read"]) + len(part["exercises"]) for part in teaching.route("self-study"))
+    assert boxes.count() == whole
+    assert said.inner_text().startswith(f"0 of {whole} done.")
+    page.get_by_label("Read “EP, step by step”").tap()
+    boxes.first.focus()
+    page.keyboard.press("Space")
+    assert said.inner_text().startswith(f"2 of {whole} done.")
+    page.reload()
+    assert said.inner_text().startswith(f"2 of {whole} done.")
+    assert page.get_by_label("Read “EP, step by step”").is_checked() and boxes.first.is_checked()
+    boxes.first.uncheck()
+    assert said.inner_text().startswith(f"1 of {whole} done.")
+    page.get_by_role("button", name="Clear all ticks").tap()
+    page.reload()
+    assert said.inner_text().startswith(f"0 of {whole} done.")
+    assert page.locator(".checklist input:checked").count() == 0
+    assert all(line.bounding_box()["height"] >= 44 for line in page.locator(".checklist li").all())
+    assert plan.problems == NO_PROBLEMS
+
+
+@pytest.mark.book
+def test_a_browser_that_keeps_nothing_can_still_tick(plan):
+    page = plan.page
+    page.add_init_script("Object.defineProperty(window, 'localStorage', {get() { throw new Error('refused'); }})")
+    page.reload()
+    page.locator(".checklist input").first.check()
+    assert page.locator(".checklist-progress [role=status]").inner_text().startswith("1 of")
+
+
+@pytest.mark.book
+def test_without_javascript_the_plan_is_a_list(browser, address):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{address}/chapters/self-study.html")
+    assert page.locator(".checklist input:visible").count() == 0 and not page.locator(".checklist-progress").is_visible()
+    assert page.locator(".checklist li:visible").count() == page.locator(".checklist li").count() > 40
+    context.close()
