@@ -44,6 +44,9 @@ pdf: book         ## print the book into _build/pdf; SOLUTIONS=end, inline or no
 slides: book      ## make slides from the chapters into _build/slides
 	@$(BIN)/python tools/make_slides.py
 
+zip: book        ## pack the book for machines without a network into _build/pepcore-book.zip
+	@$(BIN)/python tools/make_zip.py
+
 lock: ready       ## renew requirements.txt from requirements.in, and package-lock.json
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 requirements.in -o requirements.txt \
