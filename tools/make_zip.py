@@ -20,7 +20,7 @@ LOCK = build_book.ROOT / "requirements.txt"
 BOOK = ["chapters", "figures", "pepcore", "data", "references.bib", "pyproject.toml", "README.md", "LICENSE", "LICENSE-text",
         "CITATION.cff"]
 NEEDED = ["numpy", "scipy", "threadpoolctl", "tqdm", "joblib", "filelock", "pooch", "scikit-learn", "pandas", "matplotlib",
-          "pillow", "ipywidgets", "ipykernel", "jupyterlab", "jupyterlab-myst", "nbconvert", "setuptools"]
+          "pillow", "ipywidgets", "ipykernel", "jupyterlab", "jupyterlab-myst", "nbconvert", "setuptools>=77"]
 README = """Expectation Propagation for Sparse Gaussian Processes
 ======================================================
 
@@ -39,7 +39,7 @@ command opens it again the next day. If you move the folder, delete .venv first.
 With another system or another Python, the site and the slides work all the same. For the notebooks, install the packages
 that wheels/requirements.txt names from a package index.
 """
-ROOM = 2.7      # a wheel's files take about so many times its size
+ROOM = 5        # an installed package takes about so many times the size of its wheel
 
 
 def main():

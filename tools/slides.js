@@ -20,7 +20,7 @@ addEventListener("DOMContentLoaded", async () => {      // after the sliders hav
   const asked = location.hash;
   await Reveal.initialize({
     ...PAGE, margin: 0.02, center: false, hash: true, slideNumber: "c/t", transition: "none",
-    pdfSeparateFragments: false, pdfMaxPagesPerSlide: 1,
+    pdfSeparateFragments: false, pdfMaxPagesPerSlide: 1, scrollActivationWidth: null,
     keyboardCondition: (event) => !event.target.closest?.(".slider-control"),    // arrow keys move the slider in use
   });
   const figure = asked.startsWith("#fig-") && document.getElementById(decodeURIComponent(asked.slice(1)).split("?")[0]);

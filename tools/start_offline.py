@@ -28,10 +28,9 @@ def check():
     """End with a sentence if the packages are for another Python or another system."""
     with open(os.path.join(WHEELS, "made-for.txt")) as stream:
         python, platform = stream.read().split()
-    here = "%d.%d" % sys.version_info[:2]
-    if (here, sysconfig.get_platform()) != (python, platform):
-        sys.exit("The packages are for Python %s on %s, and this is Python %s on %s: see README.txt."
-                 % (python, platform, here, sysconfig.get_platform()))
+    here, system = f"{sys.version_info[0]}.{sys.version_info[1]}", sysconfig.get_platform()
+    if (here, system) != (python, platform):
+        sys.exit(f"The packages are for Python {python} on {platform}, and this is Python {here} on {system}: see README.txt.")
 
 
 def install():

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import sysconfig
+import tomllib
 import zipfile
 from importlib.metadata import packages_distributions
 
@@ -91,5 +92,10 @@ def test_another_python_or_system_gets_a_sentence(tmp_path, monkeypatch, made_fo
     if works:
         start_offline.check()
     else:
-        with pytest.raises(SystemExit, match="see README.txt"):
+        with pytest.raises(SystemExit, match=r"see README\.txt"):
             start_offline.check()
+
+
+def test_what_installs_the_packages_code_is_packed():
+    project = tomllib.loads((build_book.ROOT / "pyproject.toml").read_text())
+    assert set(project["build-system"]["requires"]) <= set(make_zip.NEEDED)
