@@ -54,7 +54,7 @@ def test_the_times_that_a_chapter_announces_are_those_of_its_sections_and_exerci
     name, cells = chapter
     announced = re.search(r"\*\*Time:\*\* about (\d+) minutes(?:[^.\d]*?(\d+) for the exercises)?[^.\d]*\.", prose(read(cells)))
     times = reading.chapters()[name]
-    assert int(announced[1]) == 5 * round(times.reading / 5)
+    assert int(announced[1]) == 5 * round(times.reading / 5), times.reading
     assert int(announced[2] or 0) == times.solving
 
 
