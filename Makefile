@@ -10,7 +10,7 @@ export OMP_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help ready book test lint student instructor serve lab pdf lock results bench clean
+.PHONY: help ready book test lint student instructor slides zip serve lab pdf lock results bench clean
 
 help:             ## list these commands
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -41,6 +41,12 @@ lab: ready        ## open the book in JupyterLab, at its first page
 
 pdf: book         ## print the book into _build/pdf; SOLUTIONS=end, inline or none
 	@SOLUTIONS=$(SOLUTIONS) $(BIN)/python tools/make_pdf.py
+
+slides: book      ## make slides from the chapters into _build/slides
+	@$(BIN)/python tools/make_slides.py
+
+zip: book        ## pack the book for machines without a network into _build/pepcore-book.zip
+	@$(BIN)/python tools/make_zip.py
 
 lock: ready       ## renew requirements.txt from requirements.in, and package-lock.json
 	$(BIN)/python -m pip install --quiet uv
