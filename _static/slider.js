@@ -4,17 +4,23 @@
 // folder data-folder; 3-1.svg is the one at the fourth value of the first control and the second value of the second, and
 // 3-1-dark.svg the same for the dark theme. Addresses such as #fig-humps?alpha=0.75 open the page at a value.
 "use strict";
+const boxes = [];
+
+// frames are fetched when a reader comes near
+const near = new IntersectionObserver((entries) => {
+  for (const entry of entries.filter((entry) => entry.isIntersecting)) {
+    near.unobserve(entry.target);
+    boxes.find((box) => box.element === entry.target).fetch_neighbours();
+  }
+}, { rootMargin: "300px" });
+
+// The page calls this behind each box: a slider moves while the rest of the page is still on its way.
+function start_slider(element) {
+  boxes.push(bring_to_life(element));
+  near.observe(element);
+}
+
 addEventListener("DOMContentLoaded", () => {
-  const boxes = [...document.querySelectorAll(".slider-box")].map(bring_to_life);
-
-  const near = new IntersectionObserver((entries) => {
-    for (const entry of entries.filter((entry) => entry.isIntersecting)) {
-      near.unobserve(entry.target);
-      boxes.find((box) => box.element === entry.target).fetch_neighbours();
-    }
-  }, { rootMargin: "300px" });
-  for (const box of boxes) near.observe(box.element);
-
   const follow_address = () => {
     const [, name, query] = decodeURIComponent(location.hash).match(/^#(fig-[^?]+)\?(.*)$/) ?? [];
     const figure = name && document.getElementById(name);

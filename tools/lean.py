@@ -21,6 +21,8 @@ UNUSED = [
 ]
 DESIGN = [r'<link[^>]*href="[^"]*sphinx-design\.min\.css[^>]*/>', r'<script[^>]*src="[^"]*design-tabs\.js[^>]*></script>']
 SEARCH = [rf'<script[^>]*src="[^"]*{name}\.js[^>]*></script>' for name in ("searchtools", "language_data", "searchindex")]
+AT_ONCE = "documentation_options|page|slider"       # scripts that the page needs while it is read; all others wait for its end
+LATER = rf'<script src="(?=[^"]*_static/(?!({AT_ONCE})\.js))'
 ICON_RULE = r'((?:\.fa-[a-z0-9-]+:before,?)+)\{content:"\\([0-9a-f]+)"\}'
 REPAIRS = [
     (r'<div role="list" class="citation-list">', '<div class="citation-list">'),
@@ -34,7 +36,7 @@ def lighten(page, search=False):
         page = re.sub(rf"\s*{pattern}", "", page, flags=re.DOTALL)
     for pattern, better in REPAIRS:
         page = re.sub(pattern, better, page)
-    return page
+    return page if search else re.sub(LATER, '<script defer src="', page)
 
 
 def sized(page, folder):

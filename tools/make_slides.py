@@ -34,6 +34,7 @@ DECK = """<!DOCTYPE html>
 <link rel="stylesheet" href="_static/mathjax.css">
 <link rel="stylesheet" href="_static/slider.css">
 <link rel="stylesheet" href="_static/slides.css">
+<script src="_static/slider.js"></script>
 </head>
 <body>
 <div class="reveal">
@@ -41,7 +42,6 @@ DECK = """<!DOCTYPE html>
 {slides}
 </div>
 </div>
-<script src="_static/slider.js"></script>
 <script src="_static/reveal.js"></script>
 <script src="_static/slides.js"></script>
 </body>

@@ -22,6 +22,7 @@ from sphinx.util.osutil import relative_uri
 FRAMES = build_book.FRAMES
 TARGET = "_static/frames"
 SLIDER = re.compile(r"slider (fig-[a-z0-9-]+): ")
+USED = re.compile(rf"{TARGET}/(still/[0-9a-f]+|fig-[a-z0-9-]+)")
 
 
 class picture(nodes.General, nodes.Element):
@@ -30,7 +31,6 @@ class picture(nodes.General, nodes.Element):
 
 def visit_picture(translator, node):
     builder = translator.builder
-    builder.env.pictures_used.update(node["folders"])
     place = relative_uri(builder.get_target_uri(builder.current_docname), TARGET)
     translator.body.append(node["html"].replace("{frames}", place))
     raise nodes.SkipNode
@@ -60,7 +60,7 @@ class Sliders(SphinxTransform):
         figure.source, figure.line = self.document["source"], bundle.line
         figure["names"].append(name)
         self.document.note_explicit_target(figure, figure)
-        figure += picture("", html=slider_html(name, described), folders=[name])
+        figure += picture("", html=slider_html(name, described))
         if described["caption"]:
             figure += nodes.caption(described["caption"], "", *inline(described["caption"]))
         bundle.replace_self(figure)
@@ -78,8 +78,7 @@ class Stills(SphinxPostTransform):
             if described.exists():
                 data = json.loads(described.read_text())
                 stem = f"{{frames}}/still/{described.stem}"
-                image.replace_self(picture("", html=both_themes(stem, data, image.get("alt", "")),
-                                           folders=[f"still/{described.stem}"]))
+                image.replace_self(picture("", html=both_themes(stem, data, image.get("alt", ""))))
 
 
 class CodeBehindFigures(SphinxPostTransform):
@@ -134,7 +133,8 @@ def slider_html(name, described):
             f'<div class="slider-controls">{controls}</div>\n'
             f'<div class="slider-picture{" screen-only" * bool(paper)}">'
             f'{both_themes(f"{stem}/{start}", described, described["alts"][start])}</div>\n'
-            + (f'<div class="paper-only">{paper}</div>\n' if paper else "") + "</div>\n")
+            + (f'<div class="paper-only">{paper}</div>\n' if paper else "")
+            + "</div>\n<script>start_slider(document.currentScript.previousElementSibling)</script>\n")
 
 
 def control_html(ident, parameter):
@@ -175,16 +175,14 @@ def spoken(parameter):
     return words
 
 
-def begin(app):
-    app.env.pictures_used = set()
-
-
 def copy(app, problem):
-    """Copy the folders of pictures that the pages use into the site."""
+    """Copy the pictures that the pages use into the site: the folder of a slider, the files of any other figure."""
     if problem:
         return
-    for name in sorted(app.env.pictures_used):
-        source, target = FRAMES / name, Path(app.outdir) / TARGET / name
+    site = Path(app.outdir)
+    used = {name for page in site.rglob("*.html") for name in USED.findall(page.read_text(encoding="utf-8"))}
+    for name in sorted(used):
+        source, target = FRAMES / name, site / TARGET / name
         target.parent.mkdir(parents=True, exist_ok=True)
         if source.is_dir():
             shutil.copytree(source, target, ignore=shutil.ignore_patterns("*.json"), dirs_exist_ok=True)
@@ -198,6 +196,5 @@ def setup(app):
     app.add_transform(Sliders)
     app.add_post_transform(Stills)
     app.add_post_transform(CodeBehindFigures)
-    app.connect("builder-inited", begin)
     app.connect("build-finished", copy)
-    return {"parallel_read_safe": False, "parallel_write_safe": False}
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -15,6 +15,8 @@ from bs4 import BeautifulSoup
 from build_book import ROOT
 
 LONGEST = 300       # characters of a description
+ARTICLE = re.compile(r"<article.*</article>", re.DOTALL)
+OPENING = 20_000    # characters of an article in which its title and first paragraphs stand; parsing all of it takes a second
 NOT_FOUND = """<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -87,15 +89,13 @@ def unique_ids(page):
     return re.sub(r'(<[a-z][^<>]*?\s)id="([^"]+)"', renamed, page)
 
 
-def links_back(site, pages):
+def links_back(articles, titles):
     """To each reference of the bibliography, the pages that cite it: dict of id -> list of (file, title)."""
     found = {}
-    for path, soup in pages.items():
-        if path.name == "bibliography.html" or not soup.find("article"):
-            continue
-        title = heading(soup)
-        for anchor in dict.fromkeys(re.findall(r'href="(?:[^"]*/)?bibliography\.html#([^"]+)"', str(soup.find("article")))):
-            found.setdefault(anchor, []).append((path.name, title))
+    for path, article in articles.items():
+        if path.name != "bibliography.html":
+            for anchor in dict.fromkeys(re.findall(r'href="(?:[^"]*/)?bibliography\.html#([^"]+)"', article)):
+                found.setdefault(anchor, []).append((path.name, titles[path]))
     return found
 
 
@@ -121,13 +121,14 @@ def finish(app, problem):
     if problem:
         return
     site, config = Path(app.outdir), yaml.safe_load((ROOT / "_config.yml").read_text())
-    pages = {path: BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
-             for path in sorted((site / "chapters").glob("*.html"))}
-    cited = links_back(site, pages)
-    for path, soup in pages.items():
-        page = unique_ids(path.read_text(encoding="utf-8"))
-        words = description(soup.find("article"))
-        page = page.replace("</head>", f"  {tags(heading(soup), words, path.relative_to(site).as_posix(), config)}\n  </head>", 1)
+    pages = {path: path.read_text(encoding="utf-8") for path in sorted((site / "chapters").glob("*.html"))}
+    articles = {path: ARTICLE.search(page)[0] for path, page in pages.items()}
+    openings = {path: BeautifulSoup(article[:OPENING], "html.parser") for path, article in articles.items()}
+    titles = {path: heading(soup) for path, soup in openings.items()}
+    cited = links_back(articles, titles)
+    for path, page in pages.items():
+        described = tags(titles[path], description(openings[path]), path.relative_to(site).as_posix(), config)
+        page = unique_ids(page).replace("</head>", f"  {described}\n  </head>", 1)
         if path.name == "bibliography.html":
             page = add_links_back(page, cited)
         path.write_text(page, encoding="utf-8")

@@ -72,8 +72,9 @@ def inspect(study):
     read = [(number, line, *_read(study, line)) for number, line in enumerate(lines[1:], start=2)]
     good = [row for *_, row, problem in read if not problem]
     grid, numeric, seen = {key(inputs) for inputs in study.runs()}, _numeric_columns(study, good), {}
+    gaps = getattr(study.module, "GAPS", ())
     for number, line, row, problem in read:
-        problem = problem or _problem_of_run(study, row, grid, seen) or _problem_of_cells(row, numeric)
+        problem = problem or _problem_of_run(study, row, grid, seen) or _problem_of_cells(row, numeric, gaps)
         if problem:
             found.problems.append((number, f"{problem}; {OF_LINE.format(id=study.id)}"))
             found.bad_lines.append(line)
@@ -138,11 +139,13 @@ def _range(name):
     return next((RANGES[beginning] for beginning in beginnings if beginning in RANGES), None)
 
 
-def _problem_of_cells(row, numeric):
+def _problem_of_cells(row, numeric, gaps):
     for name, limits in numeric.items():
         text = row[name]
         if row["error"] and not text:
             continue        # a failed run has no outputs
+        if name in gaps and text == "nan":
+            continue
         if not NUMBER.fullmatch(text):
             return f"{name} is {text!r}, where a number must stand"
         if limits and not limits[0] <= float(text) <= limits[1]:

@@ -7,6 +7,7 @@ gives its identifier. The module holds
                          what teaches most for its time first, for a grid may be stopped anywhere
     compute(**inputs)    computes one run and returns a dict
     OUTPUTS              the names in that dict
+    GAPS                 optional: names of outputs with a range that are NaN where there is nothing to measure
     READS                optional: names of data sets that every run reads and that are not among its inputs
     prepare()            optional: called once before the runs, e.g. to fetch data; stops the study if it raises
     UNFINISHED           optional: why runs of the grid are missing from the committed results

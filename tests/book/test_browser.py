@@ -290,6 +290,16 @@ def changed(page, figure, control, before, words=True):
     pytest.fail(f"the picture does not follow the control: {before} -> {now}")
 
 
+@pytest.mark.parametrize("name", [page for page in PAGES if has_slider(page)])
+def test_sliders_start_before_other_scripts_run(browser, address, name):
+    """Each when its box has been read, so the first one does not wait for the end of the page."""
+    page = browser.new_page()
+    page.add_init_script("addEventListener('readystatechange', () => { window.started ??= boxes.length; }, { once: true })")
+    page.goto(f"{address}/{name}.html")
+    assert page.evaluate("started") == page.locator("figure.slider").count()
+    page.close()
+
+
 @pytest.mark.parametrize("name", [page for page in PAGES if has_slider(page)][:1])
 def test_an_address_opens_a_slider_at_a_value(browser, address, name):
     visit = Visit(browser, address, name)
@@ -340,7 +350,7 @@ def test_the_map_of_methods_leads_to_its_sections_by_mouse_and_by_keyboard(visit
         page.goto(start)
         follow()
         page.wait_for_url(f"**/{goal}")
-        assert page.locator(f"[id='{goal.partition('#')[2]}']").is_visible()
+        page.locator(f"[id='{goal.partition('#')[2]}']").wait_for()     # visible
     assert visit.problems == NO_PROBLEMS
 
 

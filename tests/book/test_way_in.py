@@ -62,6 +62,11 @@ def test_a_page_sheds_what_it_does_not_need():
     assert "searchindex" in lean.lighten(page, search=True)
 
 
+def test_scripts_that_can_wait_do():
+    page = '<script src="../_static/slider.js?v=1"></script><script src="../_static/answers.js?v=2"></script>'
+    assert lean.lighten(page) == page.replace('src="../_static/answers', 'defer src="../_static/answers')
+
+
 @pytest.mark.book
 @pytest.mark.parametrize("name", PAGES)
 def test_every_page_describes_itself_and_has_no_id_twice(site, name):

@@ -111,6 +111,12 @@ def test_several_problems_are_all_said(whole):
         runner.read_rows(whole)
 
 
+def test_only_an_output_that_may_have_gaps_may_be_nan():
+    numeric, row = {"noise": (0, 1)}, {"noise": "nan", "error": "", "commit": "", "code": "", "data_hash": ""}
+    assert "noise is nan" in inspection._problem_of_cells(row, numeric, gaps=())
+    assert inspection._problem_of_cells(row, numeric, gaps=("noise",)) == ""
+
+
 def test_a_seal_that_is_none(whole):
     seals.file_of(whole.file).write_text("twelve\n")
     with pytest.raises(ValueError, match=r"\.seal, line 1: this is no seal of a table; restore the file"):

@@ -47,6 +47,9 @@ OUTPUTS = ("nll", "point", "train_nll", "log_evidence", "loo_nll", "loo_point", 
            "cv_point", "fit_seconds", "loo_seconds", "held_out_seconds", "cv_seconds", "evaluations", "refit_evaluations",
            "noise", "converged")
 
+GAPS = ("noise",)           # labels have none
+UNFINISHED = "the computation goes on"
+
 
 def grid():
     """All runs: the first split with the middle M, its other M, the middle M of all splits, then the rest."""
