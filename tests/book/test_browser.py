@@ -80,6 +80,12 @@ COUNT_SHIFTS = """window.shift = 0; new PerformanceObserver((list) => {
 }).observe({type: "layout-shift", buffered: true})"""
 
 
+# How many sliders had started when the page was read and before any script that waits for that moment.
+COUNT_SLIDERS_WHEN_READ = """addEventListener("readystatechange", () => {
+  if (document.readyState === "interactive") window.started = boxes.length;
+}, {capture: true})"""
+
+
 class Visit:
     """A page that was opened with an empty cache, with what went wrong on it."""
 
@@ -294,7 +300,7 @@ def changed(page, figure, control, before, words=True):
 def test_sliders_start_before_other_scripts_run(browser, address, name):
     """Each when its box has been read, so the first one does not wait for the end of the page."""
     page = browser.new_page()
-    page.add_init_script("addEventListener('readystatechange', () => { window.started ??= boxes.length; }, { once: true })")
+    page.add_init_script(COUNT_SLIDERS_WHEN_READ)
     page.goto(f"{address}/{name}.html")
     assert page.evaluate("started") == page.locator("figure.slider").count()
     page.close()
