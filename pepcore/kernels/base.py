@@ -1,4 +1,4 @@
-"""The base class of kernels, sums, and checks at the public door. A kernel need not derive from it, only have its methods."""
+"""The base class of kernels, sums of kernels, and checks of inputs. A kernel needs the methods, not the base class."""
 
 from __future__ import annotations
 

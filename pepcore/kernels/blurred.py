@@ -86,7 +86,7 @@ class _Blur(Kernel):
 
     @property
     def parameters(self) -> dict:
-        """Those of the blurred kernel, in which the derivatives are."""
+        """Those of the blurred kernel; derivatives are taken in them."""
         return self.blurred.parameters
 
     def _key(self) -> tuple:

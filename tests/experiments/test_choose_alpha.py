@@ -142,11 +142,19 @@ def test_the_summary_has_every_way_and_the_drawings_work():
         found = claims.summary(table(seed=3, shift=0.3), "log density")
         assert set(found.index) == {*claims.STRATEGIES, *claims.CONTROLS}
         assert np.isfinite(found[["regret", "se", "fits"]].to_numpy()).all()
-        figure = Figure()
-        left, right = figure.subplots(1, 2)
-        claims.draw_optimism(left, table())
+        left, middle, right = Figure().subplots(1, 3)
+        claims.draw_optimism(left, middle, table())
         claims.draw_regret(right, table())
-    assert len(left.get_legend().get_texts()) == 4 and len(right.get_yticks()) == len(found)
+    assert len(middle.get_legend_handles_labels()[1]) == 4 and len(right.get_yticks()) == len(found)
+
+
+def test_the_narrow_table_says_what_the_wide_one_says():
+    summary = claims.summary(table(), "log density")
+    shown = claims.printed(summary)
+    assert shown.loc["always 0", "95 % interval"] == "0.500 to 0.500"
+    assert shown.loc["always 0", ["verdict", "won, tied, lost"]].tolist() == ["worse", "0, 0, 4"]
+    assert shown.loc[claims.HALF, ["95 % interval", "verdict", "won, tied, lost"]].isna().all()
+    assert (shown["fits"] == summary["fits"]).all()
 
 
 # --- the rows ---------------------------------------------------------------------------------------------------------

@@ -113,7 +113,7 @@ def losses(model, X, y):
 
 
 def point_loss(kind, y, mean):
-    """The squared error of the latent mean, or the rate of labels that have not its sign."""
+    """The squared error of the latent mean, or the share of labels whose sign the mean misses."""
     return float(np.mean((y - mean) ** 2) if kind == "real" else np.mean(np.where(mean > 0, 1.0, -1.0) != y))
 
 
@@ -154,7 +154,7 @@ def _refits(learn, X, y, folds, most):
 
 
 class _Stopwatch:
-    """Seconds of the processor, which another process that keeps it busy does not add to."""
+    """Seconds of processor time, so that other work on the machine does not count."""
 
     def __enter__(self):
         self.start = time.process_time()

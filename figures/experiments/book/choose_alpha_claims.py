@@ -37,6 +37,7 @@ CAUTIOUS, LARGEST = "leave-one-out up to 0.9", 0.9
 STRATEGIES = (*CONSTANTS, "evidence", "leave-one-out", CAUTIOUS, "held out", "cross-validation")
 # differences that nobody need care about: nats, per cent, percentage points
 MARGINS = {"log density": 0.01, "squared error": 2.0, "error rate": 0.25}
+UNITS = {"log density": "nats", "squared error": "%", "error rate": "points"}
 
 
 def wide(results, column):
@@ -159,6 +160,17 @@ def summary(results, metric, by="nll"):
     return mean.join(compared).join(by_set(costs(results)).mean().rename("fits"))
 
 
+def printed(compared, decimals=3):
+    """The columns of `against` or `summary` as a narrow table: the interval in one column, and the sets in another."""
+    ends = compared[["low", "high"]].map(lambda end: f"{end:z.{decimals}f}".replace("-", "\N{MINUS SIGN}"))
+    counts = compared[["wins", "ties", "losses"]].map(lambda count: f"{count:.0f}")
+    known = compared["verdict"].notna()
+    shown = pd.DataFrame({"95 % interval": ends["low"] + " to " + ends["high"], "verdict": compared["verdict"],
+                          "won, tied, lost": counts.agg(", ".join, axis=1)}).where(known, None)
+    first, last = (["regret", "se"], ["fits"]) if "regret" in compared else (["mean"], [])
+    return compared[first].join(shown).join(compared[last])
+
+
 def frequencies(results, by="nll"):
     """How often each way names each power, in per cent of (data, split, M): rows ways, columns powers."""
     chosen = choices(results, by)
@@ -171,24 +183,33 @@ def optimism(results, estimate="loo"):
     return (wide(results, f"{estimate}_nll") - wide(results, "nll")).dropna()
 
 
-def draw_optimism(ax, results):
-    """Estimates minus the test loss against the power, mean over sets with one standard error."""
+def draw_optimism(left, right, results):
+    """Estimate minus test loss against the power: leave-one-out on every set; the medians over sets of all estimates."""
+    sets = by_set(optimism(results))
+    left.plot(sets.columns, sets.T, color=style.colours["prior"], lw=1)
+    left.plot(sets.columns, sets.median(), color=style.CYCLE[1], marker="o", ms=4, label="leave-one-out")
     names = {"train": "training rows"} | {estimate: name for name, estimate in ESTIMATES.items()}
     for (estimate, name), colour in zip(names.items(), style.CYCLE, strict=False):
-        found = mean_over_sets(optimism(results, estimate))
-        ax.errorbar(found.index, found["mean"], found["se"], color=colour, marker="o", ms=4, lw=1.8, label=name)
-    ax.axhline(0, color=style.INK, lw=0.8)
-    style.label(ax, x="power α", y="estimate − test loss (nats)")
-    ax.legend()
+        right.plot(sets.columns, by_set(optimism(results, estimate)).median(), color=colour, marker="o", ms=4, label=name)
+    left.set_yscale("symlog", linthresh=1, linscale=2)
+    left.set(yticks=(-100, -10, -1, 0), yticklabels=("−100", "−10", "−1", "0"))
+    style.label(left, x="power α", y="optimism (nats)", title="leave-one-out, every set")
+    style.label(right, x="power α", title="medians over sets")
+    for ax in (left, right):
+        ax.axhline(0, color=style.INK, lw=0.8)
 
 
 def draw_regret(ax, results, metric="log density"):
-    """Mean regret of every way of choosing with its 95 % interval over sets, the smallest at the top."""
-    found = mean_over_sets(regret(results, metric)).sort_values("mean")
+    """Regret of every way of choosing: each set, the mean and its 95 % interval over sets, the smallest mean at the top."""
+    regrets = regret(results, metric)
+    found, sets = mean_over_sets(regrets).sort_values("mean"), by_set(regrets)
     places = np.arange(len(found))
+    for place, name in enumerate(found.index):
+        ax.plot(sets[name], np.full(len(sets), place), "o", color=style.colours["data"], ms=4, alpha=0.5)
     ax.hlines(places, found["low"], found["high"], color=style.INK, lw=1.5)
-    ax.plot(found["mean"], places, "o", color=style.CYCLE[0])
+    ax.plot(found["mean"], places, "D", color=style.CYCLE[0])
     ax.set_yticks(places, found.index)
     ax.invert_yaxis()
-    units = {"log density": "nats", "squared error": "%", "error rate": "percentage points"}
-    style.label(ax, x=f"regret in {metric} ({units[metric]})")
+    ax.set_xscale("symlog", linthresh=0.1, linscale=1.5)
+    ax.set(xlim=(-0.3, 200), xticks=(0, 0.1, 1, 10, 100), xticklabels=("0", "0.1", "1", "10", "100"))
+    style.label(ax, x=f"regret in {metric} ({UNITS[metric]})")
