@@ -64,7 +64,7 @@ class _Stationary(Kernel):
         return Sum((self,)) + other
 
     def _scaled(self, X: Array, X2: Array | None) -> tuple[Array, Array]:
-        """Both inputs in units of the lengthscales, shifted by the same amount: k is unchanged and rounding errors are smaller."""
+        """Both inputs in units of the lengthscales, shifted alike: k is unchanged and rounding errors are smaller."""
         X2 = X if X2 is None else X2
         if X.ndim != 2 or X2.ndim != 2:
             raise ValueError(f"a kernel takes inputs of shape (N, D), one row per point; got shapes {X.shape} and "
