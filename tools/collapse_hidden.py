@@ -1,6 +1,7 @@
-"""Collapse in JupyterLab the code that the page hides: sets `jupyter.source_hidden` in the chapters' notebooks.
+"""Collapse in JupyterLab what the page hides or folds: sets `jupyter.source_hidden` and `outputs_hidden` in the notebooks.
 
-Run it after cells were added or their tags changed; `--check` only lists the notebooks that it would change.
+The code of figures is collapsed, and the code and output of solutions. The cell for an answer stays open. Run it after cells
+were added or their tags changed; `--check` only lists the notebooks that it would change.
 """
 
 import json
@@ -9,20 +10,24 @@ import sys
 import build_book
 
 HIDDEN = {"hide-input", "remove-input", "hide-cell", "remove-cell"}
+MARKS = ("source_hidden", "outputs_hidden")
 
 
 def collapse(notebook):
-    """Set the mark on every cell whose code the page hides, and remove it from the others; True if that changed one."""
-    changed = False
+    """Set the marks on every cell that is hidden or in a solution, and remove them from the others; True if one changed."""
+    changed, in_solution = False, False
     for cell in notebook["cells"]:
-        metadata = cell["metadata"]
-        hide = cell["cell_type"] == "code" and bool(HIDDEN.intersection(metadata.get("tags", [])))
-        if metadata.get("jupyter", {}).get("source_hidden", False) != hide:
-            changed = True
-            if hide:
-                metadata.setdefault("jupyter", {})["source_hidden"] = True
-            else:
-                del metadata["jupyter"]["source_hidden"]
+        text = "".join(cell["source"])
+        if "{solution-start}" in text or "{solution-end}" in text:
+            in_solution = text.rfind("{solution-start}") > text.rfind("{solution-end}")
+        tags, code = set(cell["metadata"].get("tags", [])), cell["cell_type"] == "code"
+        hidden = code and (in_solution or bool(HIDDEN & tags and "exercise" not in tags))
+        for mark, wanted in zip(MARKS, (hidden, code and in_solution), strict=True):
+            if cell["metadata"].get("jupyter", {}).get(mark, False) != wanted:
+                changed = True
+                cell["metadata"].setdefault("jupyter", {})[mark] = wanted
+                if not wanted:
+                    del cell["metadata"]["jupyter"][mark]
     return changed
 
 

@@ -21,12 +21,17 @@ RENDERED = "() => [...document.querySelectorAll('.jp-MarkdownCell')].every(cell 
 
 def test_what_the_page_hides_is_collapsed():
     notebook = {"cells": [
-        {"cell_type": "code", "metadata": {"tags": ["hide-input"]}},
-        {"cell_type": "code", "metadata": {"jupyter": {"source_hidden": True}}},
-        {"cell_type": "markdown", "metadata": {}},
+        {"cell_type": "code", "source": "", "metadata": {"tags": ["hide-input"]}},
+        {"cell_type": "code", "source": "", "metadata": {"jupyter": {"source_hidden": True}}},
+        {"cell_type": "code", "source": "answer = ...", "metadata": {"tags": ["exercise", "remove-input"]}},
+        {"cell_type": "markdown", "source": "```{solution-start} one\n```", "metadata": {}},
+        {"cell_type": "code", "source": "1", "metadata": {}},
+        {"cell_type": "markdown", "source": ["Why.\n", "```{solution-end}\n", "```"], "metadata": {}},
+        {"cell_type": "code", "source": "2", "metadata": {}},
     ]}
     assert collapse_hidden.collapse(notebook)
-    assert [cell["metadata"].get("jupyter", {}) for cell in notebook["cells"]] == [{"source_hidden": True}, {}, {}]
+    assert [cell["metadata"].get("jupyter", {}) for cell in notebook["cells"]] == [
+        {"source_hidden": True}, {}, {}, {}, {"source_hidden": True, "outputs_hidden": True}, {}, {}]
     assert not collapse_hidden.collapse(notebook)
 
 
@@ -83,4 +88,35 @@ def test_a_chapter_reads_in_jupyterlab(jupyterlab, path):
         assert len(texts) > 3
         assert [text[max(0, found.start() - 80):found.end() + 80] for text in texts for found in RAW.finditer(text)] == []
         assert page.locator(".jp-Dialog, .Toastify__toast").count() == 0
+        browser.close()
+
+
+@pytest.mark.slow
+def test_sliders_and_answers_are_live_in_jupyterlab(jupyterlab):
+    """In the first chapter, with its first cell run: its slider draws another picture, and an answer is judged in place."""
+    from playwright.sync_api import expect, sync_playwright
+
+    installed = next(filter(None, map(shutil.which, INSTALLED)), None)
+    with sync_playwright() as playwright:
+        if not installed and not os.path.exists(playwright.chromium.executable_path):
+            pytest.skip(NEEDS_BROWSER)
+        browser = playwright.chromium.launch(executable_path=installed, args=OPTIONS)
+        page = browser.new_page()
+        page.set_default_timeout(PATIENCE)
+        page.goto(f"{jupyterlab}/lab/tree/chapters/start-here.ipynb?reset")
+        first, answer = page.locator(".jp-CodeCell").first, page.locator(".jp-CodeCell", has_text="start-noise").first
+        first.locator(".jp-Placeholder-content").first.click()      # unfolds the code
+        first.locator(".cm-content").click()
+        page.keyboard.press("ControlOrMeta+Enter")
+        answer.locator(".cm-content").click()
+        page.keyboard.press("ControlOrMeta+A")
+        page.keyboard.insert_text('_ = check("start-noise", 0.9)')
+        page.keyboard.press("ControlOrMeta+Enter")
+        expect(answer.locator(".jp-OutputArea-output").last).to_contain_text("what is its variance", timeout=PATIENCE)
+        slider = page.locator(".jp-CodeCell .widget-slider [role=slider]").first
+        picture = page.locator(".jp-CodeCell .widget-html img").first
+        before = picture.get_attribute("src")
+        slider.focus()
+        page.keyboard.press("ArrowRight")
+        expect(picture).not_to_have_attribute("src", before, timeout=PATIENCE)
         browser.close()
