@@ -142,30 +142,39 @@ def pruned(alpha, C, K, i):
     return covariance @ (precision @ alpha)[stay], covariance - np.linalg.inv(K[np.ix_(stay, stay)])
 
 
-@checker("cs-4-swap", never=["forget(include", "pruned(joined"])
+def marginal(alpha, C, K, i):
+    """alpha and C without basis vector i, with the values at the others as they are."""
+    stay = np.arange(len(K)) != i
+    R = np.linalg.solve(K[np.ix_(stay, stay)], K[stay])
+    return R @ alpha, R @ C @ R.T
+
+
+@checker("cs-4-swap", never=["R @ C @ R.T", "marginal(joined"])
 def swap(answer):
     for i in (1, 3):
         K, alpha, C = random_process(8 + i)
         k, own, q, r = datum(9 + i, K)
         mine = process(called(answer, alpha, C, K, k, own, q, r, i), 4)
         whole, stay = joined(alpha, C, K, k, own, q, r), np.arange(5) != i
-        if same(mine, pruned(*whole, i)):
+        if same(mine, marginal(*whole, i)):
             continue
-        if same(mine, pruned(*whole, 4)):
+        if same(mine, pruned(*whole, i)):
+            return "this conditions on the coefficient being zero, KL(pruned ‖ full), and moves the values that stay."
+        if same(mine, marginal(*whole, 4)):
             return "the newcomer went out again. It was to stay, and the old basis vector i to go."
         if same(mine, (whole[0][stay], whole[1][np.ix_(stay, stay)])):
             return "the newcomer is right, but basis vector i was struck out, and nobody was told of it."
-        before = pruned(alpha, C, K, i)
+        before = marginal(alpha, C, K, i)
         left = np.arange(4) != i
         if same(mine, joined(*before, K[np.ix_(left, left)], k[left], own, q, r)[:2]):
             return "the old vector went first, so the newcomer's slopes no longer belong to the process that it met."
         forgot_own = np.block([[K, k[:, None]], [k, 0 * k[:1] + 1.0]])
-        if same(mine, pruned(whole[0], whole[1], forgot_own, i)):
+        if same(mine, marginal(whole[0], whole[1], forgot_own, i)):
             return "the matrix of the larger basis has the newcomer's own prior variance in its corner."
-        if close(mine[0], pruned(*whole, i)[0], rtol=1e-8):
+        if close(mine[0], marginal(*whole, i)[0], rtol=1e-8):
             return f"alpha is right, C is not (i = {i})."
-        return (f"not the process that is closest (i = {i}). In which order do the two steps come, and which K "
-                "belongs to each?")
+        return (f"not the process whose values stay as they are (i = {i}). In which order do the two steps come, and "
+                "which K belongs to each?")
     return None
 
 
@@ -227,7 +236,8 @@ def nystrom(answer):
     towards = k(x, new)[:, 0]
     variance = 1.0 - towards @ np.linalg.solve(smooth + noise[0] * np.eye(len(x)), towards)
     if not variance < 0:
-        return f"the variance is {variance:.3g}. Put the new place among data which the basis cannot represent."
+        return (f"the variance is {variance:.3g}, which is not negative. By how much do the data vary in this model, and by "
+                "how much does the prediction think they vary with it?")
 
 
 @checker("cs-8-order", never=["farthest_first"])

@@ -15,6 +15,7 @@ from exercises import (
     numbers,
     question,
     quiz_of,
+    rounded,
 )
 
 from figures.experiments.salimbeni2018 import small_problem
@@ -233,15 +234,15 @@ def your_gain(answer):
         return 0.5 * y @ np.linalg.solve(Q + noise * np.eye(len(y)), y)
 
     expected = fit(beta) - fit(np.vstack([beta, gamma]))
-    if close(gain, -expected, rtol=1e-3):
+    if rounded(gain, expected, 3):
+        return None
+    if rounded(gain, -expected, 3):
         return "the sign is turned round: a gain is positive."
-    if close(gain, 2 * expected, rtol=1e-3):
+    if rounded(gain, 2 * expected, 3):
         return "the factor ½ is missing."
-    if close(gain, expected / len(y), rtol=1e-3):
+    if rounded(gain, expected / len(y), 3):
         return "that is the gain per datum; the gain of the whole bound is asked for."
-    if not close(gain, expected, rtol=1e-3):
-        return "not the gain of these points at this kernel and noise: was something learnt, or changed, in between?"
-    return None
+    return "not the gain of these points at this kernel and noise: was something learnt, or changed, in between?"
 
 
 quiz_of(

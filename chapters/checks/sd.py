@@ -14,6 +14,7 @@ from exercises import (
     numbers,
     question,
     quiz_of,
+    rounded,
 )
 from scipy.stats import rankdata
 
@@ -196,16 +197,16 @@ def your_share(answer):
     if coupled - alone < 0.1:
         return "here the points gamma gain less than a tenth of a nat either way: take other points, or a shorter lengthscale."
     right = (extra - alone) / (coupled - alone)
-    if close(share, right, rtol=1e-2):
+    if rounded(share, right, 2):
         return None
-    if close(share, 1 - right, rtol=1e-2):
+    if rounded(share, 1 - right, 2):
         return "that is the part which extra points of the mean leave open; the part that they close is asked for."
-    if close(share, extra - alone, rtol=1e-2):
+    if rounded(share, extra - alone, 2):
         return "that is the gain in nats; which part of the coupled points' gain is it?"
-    if close(share, 1 / right, rtol=1e-2):
+    if rounded(share, 1 / right, 2):
         return "the ratio is turned round."
     truth = exact.regression(kernel, X, y, noise=noise).log_evidence
-    if close(share, (extra - alone) / (truth - alone), rtol=1e-2):
+    if rounded(share, (extra - alone) / (truth - alone), 2):
         return "that compares with the full process; compare with the same points, coupled."
     return "not the share at this kernel and noise: was something learnt, or changed, in between?"
 

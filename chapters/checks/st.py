@@ -16,6 +16,7 @@ from exercises import (
     numbers,
     question,
     quiz_of,
+    rounded,
 )
 from scipy.optimize import minimize_scalar
 from scipy.special import ndtr
@@ -155,17 +156,17 @@ def your_methods(answer):
     if spread <= 1e-12 * np.abs(first).max():
         return "the two differ by the same amount on every split: are they two methods on splits that differ?"
     right = difference.mean() * root / spread
-    if close(value, right, rtol=1e-3):
+    if rounded(value, right, 3):
         return None
-    if close(value, -right, rtol=1e-3):
+    if rounded(value, -right, 3):
         return "the sign is turned round: the first less the second."
-    if close(value, difference.mean() * root / np.hypot(np.std(first, ddof=1), np.std(second, ddof=1)), rtol=1e-3):
+    if rounded(value, difference.mean() * root / np.hypot(np.std(first, ddof=1), np.std(second, ddof=1)), 3):
         return "that treats the two as if their splits were different ones."
-    if close(value, right / root, rtol=1e-3):
+    if rounded(value, right / root, 3):
         return "that is in units of the spread of the differences; their mean is more certain."
-    if close(value, right * np.sqrt(len(first) / (len(first) - 1)), rtol=1e-3):
+    if rounded(value, right * np.sqrt(len(first) / (len(first) - 1)), 3):
         return DDOF
-    if close(value, difference.mean(), rtol=1e-3):
+    if rounded(value, difference.mean(), 3):
         return "that is the difference itself; how many of its standard errors is it?"
     return "the number does not belong to these losses. Take the difference on each split, then the t of its mean."
 

@@ -16,6 +16,7 @@ from exercises import (
     numbers,
     question,
     quiz_of,
+    rounded,
 )
 from scipy.optimize import minimize_scalar
 from scipy.special import log_ndtr
@@ -40,7 +41,7 @@ numbers(
          "a row is either right or wrong: the variance of that is not the error rate itself."),
     ],
     otherwise=[
-        "one row more or less that is wrong, out of twenty: that is the smallest step.",
+        "the measured error is a share of the test rows: which values can it take?",
         "the first is right. The number of wrong rows is binomial: what is the variance of a share?",
     ],
     never=["√(p(1 − p)/n)"],
@@ -196,13 +197,13 @@ def your_boast(answer):
     if right < 0.5:
         return "more than half of the decisions are wrong: are these the probabilities of +1?"
     expected = np.maximum(p, 1 - p).mean() - right
-    if close(found, -expected, rtol=1e-3):
+    if rounded(found, expected, 3) or abs(found - expected) < 1e-6:
+        return None
+    if rounded(found, -expected, 3):
         return "the sign is turned round: who says more than is true boasts, and that is positive."
-    if close(found, 100 * expected, rtol=1e-3):
+    if rounded(found, 100 * expected, 3):
         return "give a fraction, not per cent."
-    if not close(found, expected, rtol=1e-3, atol=1e-6):
-        return "that is not the boast of these probabilities on these labels."
-    return None
+    return "that is not the boast of these probabilities on these labels."
 
 
 quiz_of(

@@ -37,13 +37,17 @@ P_VALUES = np.array([stats.binomtest(k, n).pvalue for k, n in RESULTS])
 EXACTLY = np.array([stats.binom.pmf(k, n, 0.5) for k, n in RESULTS])
 MORE = np.array([stats.binom.sf(k, n, 0.5) for k, n in RESULTS])
 
+PER_CENT = "probabilities are asked for, between 0 and 1. Are these per cent?"
+
 numbers(
     "wr-1-sign",
     dict(zip(("5 of 5", "6 of 8", "8 of 8"), P_VALUES)),
     decimals=3,
     mistakes=[
         (100 * P_VALUES, "right in per cent. Give them as probabilities, between 0 and 1."),
-        ((ANY, ANY, Within(low=1.0)), "probabilities are asked for, between 0 and 1."),
+        ((Within(low=1.0), ANY, ANY), PER_CENT),
+        ((ANY, Within(low=1.0), ANY), PER_CENT),
+        ((ANY, ANY, Within(low=1.0)), PER_CENT),
         (P_VALUES / 2, "that is one direction; a result as lopsided the other way would have surprised you as much."),
         (EXACTLY, "that is the chance of exactly this count; add the more lopsided ones, and the other direction."),
         (2 * MORE, "this leaves out k itself, which belongs to 'at least as lopsided'."),
@@ -53,7 +57,7 @@ numbers(
     otherwise=[
         "for 5 of 5: of the 32 equally likely outcomes, how many are at least as lopsided, in either direction?",
         "the first is right. For 6 of 8 which counts are at least as lopsided as 6, and which on the other side?",
-        "the first two are right. For 8 of 8 only two outcomes are so lopsided.",
+        "the first two are right. For 8 of 8 do the same with 256 outcomes.",
     ],
     never=["binomtest"],
 )

@@ -32,12 +32,16 @@ def drop(alpha, C, K, i):
 def swap(alpha, C, K, k, own, q, r, i, corner=True):
     """Take in, then forget, with the newcomer's own variance in the corner of the larger matrix, or 1."""
     larger = np.block([[K, k[:, None]], [k, np.array(own if corner else 1.0)]])
-    return forget(*include(alpha, C, k, q, r), larger, i)
+    return marginalise(*include(alpha, C, k, q, r), larger, i)
+
+
+def condition(alpha, C, K, k, own, q, r, i):
+    return forget(*include(alpha, C, k, q, r), np.block([[K, k[:, None]], [k, np.array(own)]]), i)
 
 
 def forget_first(alpha, C, K, k, own, q, r, i):
     stay = np.arange(len(K)) != i
-    return include(*forget(alpha, C, K, i), k[stay], q, r)
+    return include(*marginalise(alpha, C, K, i), k[stay], q, r)
 
 
 def struck_out(alpha, C, K, k, own, q, r, i):
@@ -79,6 +83,7 @@ WRONG = [
     ("cs-3-prune", changed(forget, 1, lambda C: 2 * C), "alpha is right, C is not"),
     ("cs-3-prune", lambda alpha, C, K, i: (np.zeros(3), np.zeros((3, 3))), "not the process that is closest"),
     ("cs-4-swap", struck_out, "nobody was told"),
+    ("cs-4-swap", condition, "moves the values that stay"),
     ("cs-4-swap", newcomer_out, "the newcomer went out again"),
     ("cs-4-swap", forget_first, "the old vector went first"),
     ("cs-4-swap", lambda *given: swap(*given, corner=False), "own prior variance in its corner"),

@@ -96,6 +96,7 @@ RIGHT = {
     "og-8-yours": (*POINTS, GAIN),
 }
 ALSO_RIGHT = [
+    ("og-8-yours", (*POINTS, float(f"{GAIN:.3g}"))),
     ("og-2-residual", lambda *given: list(residual(*given))),
     ("og-4-step", lambda *given: list(natural_step(*given))),
 ]

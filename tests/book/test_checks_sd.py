@@ -42,7 +42,7 @@ RNG = np.random.default_rng(0)
 X = RNG.uniform(0, 6, (80, 1))
 Y = np.sin(2 * X[:, 0]) + 0.2 * RNG.normal(size=80)
 KERNEL, NOISE = SquaredExponential(1.0, 0.5), 0.05
-BETA, GAMMA = np.linspace(0.5, 5.5, 4)[:, None], np.linspace(0.3, 5.7, 9)[:, None]
+BETA, GAMMA = np.linspace(0.5, 5.5, 4)[:, None], np.linspace(0.3, 5.7, 6)[:, None]
 
 
 def evidence(Z):
@@ -102,7 +102,7 @@ ALSO_RIGHT = [
     ("sd-3-leave", lambda losses: list(leaders(losses))),
     ("sd-4-behind", lambda bounds, contains: behind(bounds, contains).tolist()),
     ("sd-5-rows", ["0.763", "0.459", "2.16"]),
-    ("sd-6-yours", yours(round(GAIN / GAP, 3))),
+    ("sd-6-yours", yours(float(f"{GAIN / GAP:.2g}"))),
     ("sd-7-budget", (GOOD, np.array([[4.4]]))),
     ("sd-7-budget", (GOOD, [])),
 ]

@@ -78,7 +78,7 @@ ALSO_RIGHT = [
     ("st-3-paired", lambda first, second: np.array(paired(first, second))),
     ("st-4-clock", lambda *given: np.array([sooner(*given)])),
     ("st-5-sure", ["9/10", "0,325", "0.692"]),
-    ("st-6-yours", (SECOND, FIRST, round(-APART, 3))),
+    ("st-6-yours", (SECOND, FIRST, float(f"{-APART:.3g}"))),
     ("st-7-stop", smooth),
     ("st-7-stop", lambda kept: np.array(patient(kept, patience=4))),
 ]

@@ -45,6 +45,7 @@ RIGHT = {
     "wc-7-yours": (LABELS, CHANCES, boast(LABELS, CHANCES)),
 }
 ALSO_RIGHT = [
+    ("wc-7-yours", (LABELS, CHANCES, float(f"{boast(LABELS, CHANCES):.3g}"))),
     ("wc-6-mix", geometric),
     ("wc-6-mix", lambda p: ndtr(ndtri(p).mean(axis=0))),
 ]

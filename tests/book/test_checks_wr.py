@@ -66,6 +66,9 @@ RIGHT = {
 }
 ALSO_RIGHT = [("wr-1-sign", ["0,0625", "74/256", "1/128"])]
 WRONG = [
+    ("wr-1-sign", (6.25, 28.9, 0.78), "Are these per cent?"),
+    ("wr-1-sign", (6.2, 28.9, 0.8), "Are these per cent?"),
+    ("wr-1-sign", (0.062, 28.9, 0.008), "Are these per cent?"),
     ("wr-2-ranks", lambda wins: average_ranks(wins, first=0.0), "counted from 1"),
     ("wr-2-ranks", lambda wins: average_ranks(wins, turned=True), "turned round"),
     ("wr-2-ranks", lambda wins: average_ranks(wins, diagonal=True), "diagonal"),

@@ -317,6 +317,39 @@ def test_csa_4(regression):
     assert agree(P @ removal, np.linalg.solve(K[:4, :4], K_uf[:4]).T)  # directly on the four that stay
 
 
+def test_csa_5(regression):
+    """Eq. (129): lambda is a precision. Step 1 of section 4.6: on a pruned memory a site is taken out by eq. (132)."""
+    y, K, P, noise = regression["y"], regression["K_uu"], regression["W"].T, regression["noise"]
+    precision = np.linspace(0.5, 2.0, len(y)) / noise
+
+    def process(P, precision, targets):  # alpha and C by eq. (130)
+        inner = np.linalg.inv(np.diag(1 / precision) + P @ K @ P.T)
+        return P.T @ inner @ targets, -P.T @ inner @ P
+
+    # the most probable f = Phi alpha of the line above (129), by least squares
+    root, weights = np.linalg.cholesky(K).T, np.sqrt(precision)
+    truth = np.linalg.lstsq(np.vstack([root, weights[:, None] * (P @ K)]), np.append(np.zeros(5), weights * y), rcond=None)[0]
+    assert differ(process(P, 1 / precision, y)[0], truth)  # lambda as the variance that (129) prints
+    assert agree(process(P, precision, y)[0], truth)
+
+    alpha, C = process(P, precision, y)
+    i, rest = 7, np.arange(len(y)) != 7
+    truth = process(P[rest], precision[rest], y[rest])
+    g = P[i] + C @ K @ P[i]  # eq. (132): in the projected direction
+    left = 1 - precision[i] * P[i] @ K @ g
+    corrected = alpha + g * precision[i] * (P[i] @ K @ alpha - y[i]) / left, C + np.outer(g, g) * precision[i] / left
+    assert agree(corrected[0], truth[0]) and agree(corrected[1], truth[1])
+
+    # eq. (116): in the direction of the datum, which is no basis vector; so it joins them, with coefficient zero
+    k = np.append(K @ P[i], (regression["Q"] + regression["D"])[i, i])
+    larger_alpha, larger_C = np.append(alpha, 0.0), np.pad(C, (0, 1))
+    g = np.eye(6)[5] + larger_C @ k
+    left = 1 - precision[i] * (k[5] + k @ larger_C @ k)
+    printed = larger_alpha + g * precision[i] * (k @ larger_alpha - y[i]) / left
+    at_the_basis = np.column_stack([K, k[:5]])
+    assert differ(at_the_basis @ printed, K @ truth[0])
+
+
 # villacampa2017 -------------------------------------------------------------------------------------------------------
 
 
@@ -433,6 +466,37 @@ def test_vil_4():
     mean_log = runs[[f"expected_{number}" for number in checkpoints]].to_numpy()
     assert len(runs) == 9
     assert np.all(mean_log[:, -1] > mean_log[:, 0]) and np.all(log_mean[:, -1] < log_mean.max(axis=1) - 0.01)
+
+
+def test_vil_5():
+    """The bound of eqs (14), (15) where it is exact, and the derivatives of log Z in the two cavity covariances."""
+    K, noise, y = 1.3, 0.4, 0.7  # one datum, f = f-bar
+    truth = norm.logpdf(y, 0, np.sqrt(K + noise))
+    mean, variance = K / (K + noise) * y, K * noise / (K + noise)
+    joint = lambda f: norm.pdf(y, f, np.sqrt(noise)) * norm.pdf(f, 0, np.sqrt(K))
+    integral = quad(joint, -15, 15, epsabs=1e-13, epsrel=1e-12)[0]
+    assert differ(integral, truth) and agree(np.log(integral), truth)
+    expected = norm.logpdf(y, mean, np.sqrt(noise)) - 0.5 * variance / noise
+    divergence = kl_gaussians(mean, variance, 0.0, K)
+    assert expected + divergence > truth + 0.1  # no minus: no bound
+    assert agree(expected - divergence, truth)
+
+    own, rival = np.array([0.6, -0.3, 0.5]), np.array([0.2, 0.7])  # the vectors upsilon of the two classes
+    V_own, V_rival, gap = np.diag([0.9, 0.5, 0.7]), np.diag([1.1, 0.4]), 0.8
+    spread = lambda V_own, V_rival: own @ V_own @ own + rival @ V_rival @ rival + 0.5
+    log_Z = lambda V_own, V_rival: norm.logcdf(gap / np.sqrt(spread(V_own, V_rival)))
+
+    def slope(size, log_Z_of):  # by central differences, one element at a time
+        units = 1e-4 * np.eye(size**2).reshape(size, size, size, size)
+        return np.array([[(log_Z_of(E) - log_Z_of(-E)) / 2e-4 for E in row] for row in units])
+
+    b = spread(V_own, V_rival)
+    z = gap / np.sqrt(b)
+    printed = -0.5 * norm.pdf(z) / norm.cdf(z) * z / b
+    for truth, upsilon in ((slope(3, lambda E: log_Z(V_own + E, V_rival)), own),
+                           (slope(2, lambda E: log_Z(V_own, V_rival + E)), rival)):
+        assert differ(printed, truth)
+        assert agree(printed * np.outer(upsilon, upsilon), truth)
 
 
 # salimbeni2018 --------------------------------------------------------------------------------------------------------
@@ -590,6 +654,27 @@ def test_sal_9():
               for name, other in (("OrthNat", "CoupledNat_300"), ("Orth", "Coupled_300"))}
     assert [len(rows) for rows in behind.values()] == [1, 1]
     assert likelihoods["OrthNat"][behind["OrthNat"][0]] == -0.4479 and likelihoods["Orth"][behind["Orth"][0]] == 0.6967
+
+
+def test_sal_10(decoupled):
+    """C.1: a basis alpha of another size than beta. C.4: the expectation parameter that belongs to H eta + b."""
+    S, K, K_ba, a = decoupled["S"], decoupled["K"], decoupled["K_bg"][:, :2], decoupled["a"][:2]
+    with pytest.raises(ValueError, match="mismatch"):
+        np.linalg.solve(S, K @ a)
+    # Sigma^{-1} mu seen from beta, Psi_beta' (Psi_beta S^{-1} Psi_beta') Psi_alpha a, must be Psi_beta' Psi_beta j
+    rng = np.random.default_rng(5)
+    beta, alpha = rng.normal(size=(6, 3)), rng.normal(size=(6, 2))  # explicit features as columns
+    truth = beta.T @ (beta @ np.linalg.solve(S, beta.T @ (alpha @ a)))
+    assert agree(beta.T @ beta @ np.linalg.solve(S, (beta.T @ alpha) @ a), truth)
+    assert K_ba.shape == (beta.T @ alpha).shape
+
+    # a Bernoulli family of three: A(eta) = sum log(1 + exp eta), theta = 1 / (1 + exp(-eta))
+    H, b, eta_tilde = rng.normal(size=(3, 3)), rng.normal(size=3), rng.normal(size=3)
+    A_tilde = lambda at: np.logaddexp(0, H @ at + b).sum()
+    truth = np.array([(A_tilde(eta_tilde + e) - A_tilde(eta_tilde - e)) / 2e-5 for e in 1e-5 * np.eye(3)])
+    eta = H @ eta_tilde + b
+    assert differ(H.T @ eta, truth)
+    assert agree(H.T @ (1 / (1 + np.exp(-eta))), truth)
 
 
 # The page -------------------------------------------------------------------------------------------------------------
