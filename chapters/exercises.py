@@ -25,12 +25,12 @@ from html import escape
 from pathlib import Path
 
 import numpy as np
-from checks.declared import ANY, RIGHT, Choice, Feedback, NoAnswer, NotWhole, Numbers, Quiz, Within, describe
+from checks.declared import ANY, RIGHT, Choice, Feedback, NoAnswer, NotWhole, Numbers, Quiz, Within, describe, near
 from IPython.display import display
 
 __all__ = ["ANY", "RIGHT", "Feedback", "NotWhole", "Within", "as_array", "as_function", "as_number", "as_things",
            "called", "check", "checker", "choice", "close", "feedback", "grade", "number", "numbers", "question", "quiz",
-           "quiz_of"]
+           "quiz_of", "rounded"]
 
 CHECKS = Path(__file__).with_name("checks")
 WHAT_TO_DO = "Put your answer in place of `...` and run this cell."
@@ -252,6 +252,14 @@ def close(answer, expected, rtol=1e-6, atol=1e-12):
         return False
     scale = np.max(np.abs(expected), initial=0.0)
     return bool(np.all(np.abs(answer - expected) <= atol + rtol * scale))
+
+
+def rounded(answer, expected, digits):
+    """Whether each number is the expected one, exact or rounded to so many significant digits."""
+    answer, expected = np.asarray(answer, dtype=float), np.asarray(expected, dtype=float)
+    if answer.shape != expected.shape:
+        return False
+    return all(near(value, digits=digits).fits(given) for value, given in zip(expected.ravel(), answer.ravel()))
 
 
 # What tests and tools ask for.

@@ -68,6 +68,17 @@ class Near:
         return {"near": self.centre, "tolerance": self.tolerance}
 
 
+def near(value, *, decimals=None, digits=None):
+    """The numbers that count as this one to so many decimals, or else to so many significant digits."""
+    if decimals is not None:
+        half = 0.5 * 10.0**-decimals
+    elif value == 0:
+        half = 1e-6
+    else:
+        half = 0.5 * 10.0 ** (math.floor(math.log10(abs(value))) - digits + 1)
+    return Near(centre=float(value), tolerance=1.02 * half)      # rounding is not wrong
+
+
 @dataclass(frozen=True)
 class Numbers:
     """One number or several that are asked for together."""
@@ -86,13 +97,7 @@ class Numbers:
 
     def near(self, value):
         """The numbers that count as this one."""
-        if self.decimals is not None:
-            half = 0.5 * 10.0**-self.decimals
-        elif value == 0:
-            half = 1e-6
-        else:
-            half = 0.5 * 10.0 ** (math.floor(math.log10(abs(value))) - self.digits + 1)
-        return Near(centre=float(value), tolerance=1.02 * half)      # rounding is not wrong
+        return near(value, decimals=self.decimals, digits=self.digits)
 
     def rules(self):
         """(pattern, hint) of each mistake, a pattern being one condition, or None, for each number."""

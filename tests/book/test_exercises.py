@@ -11,7 +11,7 @@ import exercises
 import numpy as np
 import pytest
 from checks.declared import Choice, Numbers, Quiz
-from exercises import Feedback, NoAnswer, as_array, as_function, as_number, as_things, check, close
+from exercises import Feedback, NoAnswer, as_array, as_function, as_number, as_things, check, close, rounded
 
 # Every check that a notebook calls, with what it printed when the notebook was executed. Where the solution stands,
 # the notebook prints "Correct."; nbval proves that it still does.
@@ -241,3 +241,17 @@ def test_close_compares_with_the_largest_expected_number():
     assert not close(np.nan, 1.0)
     assert close(np.zeros(3), np.zeros(3))
     assert close(1.04, 1.0, rtol=0.05)
+
+
+@pytest.mark.parametrize("digits", [2, 3, 4])
+def test_rounded_takes_what_is_rounded_as_asked_and_nothing_coarser(digits):
+    rng = np.random.default_rng(digits)
+    values = rng.choice([-1.0, 1.0], 300) * 10 ** rng.uniform(-4, 4, 300)
+    for value in [*values, 0.9996, 999.96, -1172.5, 32.65]:
+        assert rounded(value, value, digits) and rounded(float(f"{value:.{digits}g}"), value, digits)
+        unit = 10.0 ** (np.floor(np.log10(abs(value))) - digits + 1)
+        assert not rounded(value + 0.6 * unit, value, digits) and not rounded(-value, value, digits)
+    assert rounded([float(f"{value:.{digits}g}") for value in values], values, digits)
+    assert not rounded([*values[:-1], 2 * values[-1]], values, digits), "each number counts, not the largest only"
+    assert not rounded([1.0], 1.0, digits) and not rounded(np.nan, 1.0, digits)
+    assert rounded(0.0, 0.0, digits) and not rounded(0.01, 0.0, digits)
