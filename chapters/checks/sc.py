@@ -47,7 +47,6 @@ numbers(
     {"α = 1": ARITHMETIC, "α = ½": BETWEEN, "α = 0": GEOMETRIC},
     digits=3,
     mistakes=[
-        ((GEOMETRIC, BETWEEN, ARITHMETIC), "the numbers are right, in the reverse order: α = 1 first."),
         ((ndtr(1 / np.sqrt(3)), ANY, ANY),
          "at α = 1 the probit has a variance of its own, besides that of the remainder."),
         ((ndtr(0.25), ANY, ANY), "at α = 1 divide by a standard deviation, not by the variance."),

@@ -17,6 +17,7 @@ from exercises import (
     numbers,
     question,
     quiz_of,
+    rounded,
 )
 from scipy.stats import multivariate_normal
 
@@ -48,7 +49,6 @@ numbers(
     PENALTIES,
     digits=3,
     mistakes=[
-        ((AT_ONE, AT_HALF, AT_ZERO), "these are the three numbers in the reverse order: α = 0 comes first."),
         ((-AT_ZERO, -AT_HALF, -AT_ONE),
          "the size is right. A penalty is what is subtracted, so give it as a positive number."),
         ((2 * AT_ZERO, ANY, ANY), "at α = 0 the limit of log(1 + x)/x is 1, and the ½ stays."),
@@ -201,9 +201,9 @@ def private(answer):
     if answer.min() < 0 or answer.max() > 1:
         return "a power lies between 0 and 1."
     if close(answer, np.zeros(40)):
-        return "that is VFE, the smallest evidence of all. Which way does the first law point?"
+        return "that is VFE for every datum. What does the first law say of the power of a single datum?"
     if not close(answer, np.ones(40)):
-        return "raise any of them that is below 1, and look what the evidence does."
+        return "these are not the best ones: move one of them a little, up and down, and look what the evidence does."
 
 
 @checker("sr-6-surrogate", never=["V⁻¹ − I", "cholesky(inv(V)", "V⁻¹m"])
@@ -245,16 +245,15 @@ def your_evidence(answer):
         return "the mean of y is far from zero, and the prior's is zero: subtract it first."
     fits = [power_ep.regression(kernel, Z, X, y, noise=noise, alpha=alpha) for alpha in POWERS]
     expected = np.array([fit.log_evidence for fit in fits])
-    if close(found, -expected, rtol=1e-4):
+    if rounded(found, expected, 4):
+        return None
+    if rounded(found, -expected, 4):
         return "these are energies, minus the log evidences."
-    if close(found, expected[::-1], rtol=1e-4):
+    if rounded(found, expected[::-1], 4):
         return "the order is turned round: the smallest power comes first."
-    if close(found, expected / len(y), rtol=1e-4):
+    if rounded(found, expected / len(y), 4):
         return "these are per datum; the log evidences of the whole data set are asked for."
-    if not close(found, expected, rtol=1e-4):
-        return ("these are not the log evidences at this kernel, noise and Z. Was anything learnt between two of the "
-                "powers?")
-    return None
+    return "these are not the log evidences at this kernel, noise and Z. Was anything learnt between two of the powers?"
 
 
 POWERS = (0.0, 0.25, 0.5, 0.75, 1.0)      # of exercise 7

@@ -96,6 +96,8 @@ ONES = np.ones(40)
 X = np.random.default_rng(4).normal(size=(60, 2))
 PROBLEM = SquaredExponential(1.2, 0.9), X[:6], X, np.sin(2 * X[:, 0])
 EVIDENCES = np.array([power_ep.regression(*PROBLEM, noise=0.3, alpha=alpha).log_evidence for alpha in (0, 0.25, 0.5, 0.75, 1)])
+FOUR_DIGITS = np.array([power_ep.regression(*PROBLEM[:3], 8 * PROBLEM[3], noise=0.3, alpha=alpha).log_evidence
+                        for alpha in (0, 0.25, 0.5, 0.75, 1)])
 RIGHT = {
     "sr-1-penalty": EXPECTED,
     "sr-2-collapsed": collapsed,
@@ -106,6 +108,8 @@ RIGHT = {
     "sr-7-yours": (*PROBLEM, 0.3, EVIDENCES),
 }
 ALSO_RIGHT = [
+    ("sr-7-yours", (*PROBLEM, 0.3, [float(f"{value:.4g}") for value in EVIDENCES])),
+    ("sr-7-yours", (*PROBLEM[:3], 8 * PROBLEM[3], 0.3, [float(f"{value:.4g}") for value in FOUR_DIGITS])),
     ("sr-4-unequal", lambda *given: list(unequal(*given))),
     ("sr-6-surrogate", lambda *given: list(surrogate(*given))),
 ]
@@ -137,8 +141,8 @@ WRONG = [
     ("sr-4-unequal", lambda A, H, y, S: (*unequal(A, H, y, S)[:2], y), "so that the noise is 1 everywhere"),
     ("sr-5-private", ONES[:3], "one power for each"),
     ("sr-5-private", 2 * ONES, "between 0 and 1"),
-    ("sr-5-private", 0 * ONES, "the smallest evidence"),
-    ("sr-5-private", 0.5 * ONES, "raise any"),
+    ("sr-5-private", 0 * ONES, "say of the power of a single datum"),
+    ("sr-5-private", 0.5 * ONES, "up and down"),
     ("sr-6-surrogate", lambda *given: surrogate(*given)[:2], "three things"),
     ("sr-6-surrogate", lambda *given: (*surrogate(*given)[:2], -1.0), "must be positive"),
     ("sr-6-surrogate", lambda *given: surrogate(*given, prior_too=True), "brings its own part itself"),
@@ -150,6 +154,7 @@ WRONG = [
     ("sr-7-yours", (*PROBLEM, 0.3, -EVIDENCES), "energies"),
     ("sr-7-yours", (*PROBLEM, 0.3, EVIDENCES[::-1]), "turned round"),
     ("sr-7-yours", (*PROBLEM, 0.3, EVIDENCES / 60), "per datum"),
+    ("sr-7-yours", (*PROBLEM, 0.3, [float(f"{value:.2g}") for value in EVIDENCES]), "Was anything learnt"),
     ("sr-7-yours", (*PROBLEM, 0.4, EVIDENCES), "Was anything learnt"),
     ("sr-7-yours", (*PROBLEM[:3], PROBLEM[3] + 20, 0.3, EVIDENCES), "subtract it first"),
     ("sr-7-yours", (*PROBLEM, 0.3, EVIDENCES[:3]), "shape (5,)"),
