@@ -38,7 +38,7 @@ class Claim:
     formerly : str, id that the claim had in earlier versions of the file
     page, figure : str, chapter, and label of the figure there, that shows it
     data : str, study whose results it is computed from
-    why : str, what we know about a verdict that is not "reproduced"
+    why : str, what we know about a verdict; one that is not "reproduced" must have it
     ours, interval, verdict : what came out
     """
 

@@ -155,6 +155,7 @@ def test_command(capsys):
 def test_numbers_that_reasons_give_are_those_of_the_results():
     """What a `why` says of another rule or another comparison, computed as the measures are."""
     from figures.experiments.bui2017 import classification_claims, regression_claims, uci_classification
+    from figures.experiments.kuss2005 import landscape
     from figures.experiments.salimbeni2018 import ranks
     from figures.experiments.villacampa2017 import claims as villacampa_claims
 
@@ -168,6 +169,10 @@ def test_numbers_that_reasons_give_are_those_of_the_results():
         mean = regression_claims.toy_overestimation(alpha).mean()
         left = 100 * mean.iloc[-1] / mean[list(regression_claims.INTERMEDIATE)].max()
         assert f"over all 30 sets, which is what the paper shows, {left:.0f} % is left" in why[f"bui-fig3-end-{alpha:g}"]
+    known, settings = landscape.errors(runner.results("kuss_landscape"))[["known", "settings"]].astype(int)
+    for name in ("ep", "laplace"):
+        said = f"{known} of the {settings} settings are compared. At the other {settings - known},"
+        assert why[f"kuss-evidence-{name}"].startswith(said)
     tied = {data: uci_classification.share(wide, 0.5, 0.0) for data, wide in classification_claims.by_set("nll")}
     assert f"wins {tied['pima'].value:.0f} and {tied['sonar'].value:.0f} % of the runs" in why["bui-fig24-nll"]
     assert tied["pima"].low == tied["sonar"].low == 50
