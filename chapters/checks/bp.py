@@ -143,10 +143,10 @@ def missing(answer):
         return "the two are the same: is one of them really sparse?"
     if np.ptp(sparse) <= 1e-9 * np.abs(sparse).max():
         return "the sparse evidence is the same at every power: was the power handed on?"
-    if sparse[0] > full[0] + 1e-3 * max(1.0, abs(full[0])):
+    if sparse[0] > full[0] + 1e-2 * max(1.0, abs(full[0])):
         return ("at α = 0 both are bounds, and the sparse one cannot be the higher: are kernel, likelihood and data the "
                 "same?")
-    if sparse[-1] < sparse[0] - 1e-3 * max(1.0, abs(sparse[0])):
+    if sparse[-1] < sparse[0] - 1e-2 * max(1.0, abs(sparse[0])):
         return "for one kernel and one Z the sparse estimate does not fall from α = 0 to 1: was either learnt anew?"
     return None
 
@@ -168,7 +168,6 @@ numbers(
     labels=["α = ½", "α = 0"],
     digits=3,
     mistakes=[
-        (lambda: (_log_sums(0.0), _log_sums(0.5)), "the numbers are right, in the reverse order."),
         (lambda: (np.exp(_log_sums(0.5)), ANY), "at α = ½ that is the sum; its logarithm is asked for."),
         (lambda: (_log_sums(0.5, outer=False), ANY), "at α = ½ the outer power is missing: a mean of roots is not a power mean."),
         ((0.0, ANY), "nothing is lost at α = 1 only, where the mean over e of densities is a density."),
@@ -186,8 +185,8 @@ numbers(
 quiz_of(
     "bp-quiz",
     question(
-        "A sparse Poisson model has an evidence far above that of the full process with the same kernel. What would you "
-        "change?",
+        "A sparse Poisson model has a log evidence far above that of the full process with the same kernel. What would "
+        "you change?",
         [("take more pseudo-inputs", "the full process has all of them, and its evidence is the low one."),
          ("give the likelihood a dispersion", None),
          ("trust the sparse model: its evidence is higher", "an estimate above that of the full process is the symptom.")],

@@ -102,6 +102,9 @@ class Numbers:
     def rules(self):
         """(pattern, hint) of each mistake, a pattern being one condition, or None, for each number."""
         right = self.values()
+        reverse = [self.near(value) for value in reversed(right)]
+        if not all(place.fits(value) for place, value in zip(reverse, right)):
+            yield reverse, f"the numbers are right, in the reverse order: {self.labels[0]} comes first."
         for pattern, hint in self.mistakes:
             pattern = as_tuple(computed(pattern))
             if len(pattern) != len(right):

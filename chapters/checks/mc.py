@@ -38,7 +38,6 @@ numbers(
         (np.log(2.0) * CLASSES - np.log(CLASSES), "a function is not its own rival: how many comparisons are there?"),
         (-LOSSES, "the numbers are right but for the sign: losses are asked for as positive numbers."),
         (LOSSES / np.log(2.0), "these are bits; nats are asked for."),
-        (LOSSES[::-1], "the two are in the other order: five functions first."),
     ],
     otherwise=[
         "what is the chance of the label under the exact factor, and what do the comparisons together make of it?",

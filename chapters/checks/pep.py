@@ -191,7 +191,8 @@ number(
         (lambda: _straight_line(2),
          "twice too steep: which factor stands before each variance in the limit of the slope?"),
         (lambda: _straight_line(-1), "the evidence rises with alpha: add the slope."),
-        (lambda: np.exp(_straight_line()), "that is the evidence; its logarithm is asked for."),
+        (lambda: Within(0.9 * np.exp(_straight_line()), 1.1 * np.exp(_straight_line())),
+         "that is the evidence; its logarithm is asked for."),
     ],
     otherwise="which sum over the data does the slope of the evidence become at alpha = 0, and how far is it from "
               "there to 1?",

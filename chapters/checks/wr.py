@@ -52,7 +52,6 @@ numbers(
         (EXACTLY, "that is the chance of exactly this count; add the more lopsided ones, and the other direction."),
         (2 * MORE, "this leaves out k itself, which belongs to 'at least as lopsided'."),
         (MORE, "this leaves out k itself, which belongs to 'at least as lopsided', and the other direction."),
-        (P_VALUES[::-1], "the right numbers in the other order: 5 of 5 comes first."),
     ],
     otherwise=[
         "for 5 of 5: of the 32 equally likely outcomes, how many are at least as lopsided, in either direction?",

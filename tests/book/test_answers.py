@@ -53,7 +53,8 @@ def mistaken(declared):
             elif isinstance(place, NotWhole):
                 values.append(value + 0.5)
             elif isinstance(place, Within):
-                values.append(np.ceil(place.low) if np.isfinite(place.low) else np.floor(place.high))
+                ends = [np.ceil(place.low), np.floor(place.high), place.low, place.high]      # a whole number if there is one
+                values.append(next(end for end in ends if np.isfinite(end) and place.fits(end)))
             else:
                 values.append(place.centre)
         yield values, hint
@@ -73,6 +74,15 @@ def test_every_declared_mistake_has_words_of_its_own(name):
         hints.append(hint)
     assert len(set(hints) | set(DECLARED[name].otherwise)) >= 4, "three mistakes and a word for every other answer"
     assert set(hints).isdisjoint(DECLARED[name].otherwise)
+
+
+@pytest.mark.parametrize("name", [name for name in NUMBERS if len(DECLARED[name].labels) > 1])
+def test_right_numbers_in_the_reverse_order_are_told_so(name):
+    right = list(DECLARED[name].values())
+    said = feedback(name, right[::-1])
+    if not np.allclose(right, right[::-1]):
+        assert said == f"the numbers are right, in the reverse order: {DECLARED[name].labels[0]} comes first."
+        assert "reverse order" not in str(feedback(name, right)) + feedback(name, [*right[:-1], 12345678.0])
 
 
 @pytest.mark.parametrize("name", CHOICES)

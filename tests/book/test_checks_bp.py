@@ -53,6 +53,7 @@ ALSO_RIGHT = [
     ("bp-3-means", lambda *given: mean_step(*given) + 1e-9),
     ("bp-4-wild", ["3", "-1/6", "8"]),
     ("bp-5-missing", (np.linspace(0, 1, 5), np.linspace(-9, -8.5, 5), np.full(5, -8.0))),
+    ("bp-5-missing", (POWERS, np.array([-119.0, -70.0, -60.0]), np.array([-120.0, -119.0, -118.0]))),     # three digits
     ("bp-6-loses", np.array(loses())),
 ]
 WRONG = [

@@ -55,6 +55,7 @@ RIGHT = {
     "ep-8-yours": (KERNEL, X, LABELS, LEFT_OUT),
 }
 ALSO_RIGHT = [
+    ("ep-8-yours", (KERNEL, X, LABELS, [float(f"{value:.3g}") for value in LEFT_OUT])),
     ("ep-2-step", lambda *given: np.array(moments(*given))),
     ("ep-2-step", lambda *given: list(moments(*given))),
 ]
@@ -96,6 +97,7 @@ WRONG = [
     ("ep-8-yours", (KERNEL, X, LABELS, LEFT_OUT.sum()), "one log probability for each"),
     ("ep-8-yours", (KERNEL, X, LABELS > 0, LEFT_OUT), "-1 and +1"),
     ("ep-8-yours", (KERNEL, X, LABELS, 1.1 * LEFT_OUT), "was it learnt"),
+    ("ep-8-yours", (KERNEL, X, LABELS, [float(f"{value:.1g}") for value in LEFT_OUT]), "was it learnt"),
     ("ep-8-yours", (KERNEL, X[:5], LABELS[:5], LEFT_OUT[:5]), "20 to 400 rows"),
     ("ep-8-yours", (1.0, X, LABELS, LEFT_OUT), "comes the kernel"),
 ]
