@@ -221,7 +221,8 @@ def as_array(answer, shape=None):
     try:
         value = np.asarray(answer, dtype=float)
     except (TypeError, ValueError):
-        raise Feedback(f"numbers are asked for, this is {describe(answer)}.") from None
+        what = "an array of text" if getattr(answer, "dtype", np.dtype(float)).kind == "U" else describe(answer)
+        raise Feedback(f"numbers are asked for, this is {what}.") from None
     if shape is not None and value.shape != tuple(shape):
         raise Feedback(f"an array of shape {tuple(shape)} is asked for, this one has shape {value.shape}.")
     if np.isnan(value).any():

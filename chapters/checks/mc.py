@@ -247,7 +247,7 @@ quiz_of(
     ),
     question(
         "At α = 0, how do EP and SEP differ at their fixed points?",
-        [("they do not: no cavity is used", None),
+        [("they do not: nothing is taken out of q", None),
          ("SEP is surer of itself", "there is nothing to be sure or unsure of: no site is taken out."),
          ("SEP does not converge", "it is stochastic variational inference, which does.")],
         why="At α = 0 nothing is taken out, so it does not matter which site it would have been.",
