@@ -14,6 +14,8 @@ pytestmark = pytest.mark.book
 
 PAGES = build_book.pages()
 MAX_PAGE_BYTES = 1_200_000
+PHONE, PIXELS = 390, 120 / 72     # width of a phone in CSS pixels, and of a point in a drawing of full size
+LETTERS = 10.9                  # CSS pixels
 
 
 @pytest.fixture(params=PAGES)
@@ -109,6 +111,19 @@ def test_links_within_the_site_lead_somewhere(site, html, name):
 def test_every_image_is_described(html):
     images = html.find("article").select("img")
     assert [image.get("src", "")[:80] for image in images if not image.get("alt", "").strip()] == []
+
+
+def test_letters_of_every_drawing_are_large_enough_on_a_phone(site):
+    """The smallest, subscripts excepted, are 11 pixels high where the drawing is as wide as a phone."""
+    sizes = {}
+    for path in (*site.glob("_static/frames/**/*.svg"), *site.glob("_images/*.svg")):
+        drawing = path.read_text(encoding="utf-8")
+        letters = re.findall(r"scale\(([\d.]+) -[\d.]+\)", drawing)      # of a glyph's 100 units, as matplotlib writes them
+        if letters:
+            width = float(re.search(r'viewBox="0 0 ([\d.]+) ', drawing)[1])
+            sizes[path.relative_to(site).as_posix()] = 100 * min(map(float, letters)) * min(PHONE / width, PIXELS)
+    assert len(sizes) > 300
+    assert {path: round(size, 1) for path, size in sizes.items() if size < LETTERS} == {}
 
 
 def test_page_is_light_enough_for_a_phone(site, name):
