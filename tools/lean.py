@@ -4,6 +4,7 @@ The theme brings 1.5 MB of icons as a script, of which the pages use a dozen: th
 glyphs that occur. The search index is loaded on the search page alone, and thebe, which this book does not use, nowhere.
 """
 
+import functools
 import logging
 import re
 from pathlib import Path
@@ -24,6 +25,7 @@ SEARCH = [rf'<script[^>]*src="[^"]*{name}\.js[^>]*></script>' for name in ("sear
 AT_ONCE = "documentation_options|page|slider"       # scripts that the page needs while it is read; all others wait for its end
 LATER = rf'<script src="(?=[^"]*_static/(?!({AT_ONCE})\.js))'
 ICON_RULE = r'((?:\.fa-[a-z0-9-]+:before,?)+)\{content:"\\([0-9a-f]+)"\}'
+BACK = re.compile(r'<a class="viewcode-back" href="([^"#]+)#([^"]+)">\[docs\]</a>\s*')
 REPAIRS = [
     (r'<div role="list" class="citation-list">', '<div class="citation-list">'),
     (r'<summary aria-label="Toggle hidden content">', "<summary>"),     # its own text says more
@@ -48,6 +50,17 @@ def sized(page, folder):
         return f'{found[0]} width="{width}" height="{height}"'
 
     return re.sub(r'<img alt="[^"]*" src="(?P<file>[^"]*_images/[^"]+\.svg)"(?= />)', with_size, page)
+
+
+def without_dead_links_back(page, folder):
+    """The page of a module's source, in this folder, without links to descriptions that no page has."""
+    return BACK.sub(lambda link: link[0] if link[2] in anchors((folder / link[1]).resolve()) else "", page)
+
+
+@functools.cache
+def anchors(path):
+    """The names that links into a page may end in."""
+    return set(re.findall(r'\bid="([^"]+)"', path.read_text(encoding="utf-8")))
 
 
 def icon_names(site):
@@ -105,7 +118,8 @@ def finish(app, problem):
     site = Path(app.outdir)
     for path in site.rglob("*.html"):
         page = path.read_text(encoding="utf-8")
-        better = sized(lighten(page, search=path.name == "search.html"), path.parent)
+        light = lighten(page, search=path.name == "search.html")
+        better = without_dead_links_back(sized(light, path.parent), path.parent)
         if better != page:
             path.write_text(better, encoding="utf-8")
     cut_fonts(site)
