@@ -153,15 +153,13 @@ def control_html(ident, parameter):
     words = spoken(parameter)
     ends = [f"{text}<span>{word}</span>" if word else text for text, word in
             zip((texts[0], texts[-1]), map(html.escape, parameter["ends"]))]
-    ticks = "".join(f'<option value="{i}"></option>' for i in range(len(texts)))
     return (f'<div class="slider-control" data-name="{name}"><label for="{ident}">{label}</label>'
             f'<output for="{ident}">{texts[start]}</output>'
             f'<span class="slider-end" aria-hidden="true">{ends[0]}</span>'
-            f'<input type="range" id="{ident}" min="0" max="{len(texts) - 1}" value="{start}" list="{ident}-ticks" '
-            f'autocomplete="off" aria-valuetext="{words[start]}" '
+            f'<input type="range" id="{ident}" min="0" max="{len(texts) - 1}" value="{start}" '
+            f'style="--steps: {max(len(texts) - 1, 1)}" autocomplete="off" aria-valuetext="{words[start]}" '
             f'data-texts="{html.escape(json.dumps(parameter["texts"], ensure_ascii=False), quote=True)}" '
             f'data-words="{html.escape(json.dumps(words, ensure_ascii=False), quote=True)}">'
-            f'<datalist id="{ident}-ticks">{ticks}</datalist>'
             f'<span class="slider-end" aria-hidden="true">{ends[1]}</span></div>')
 
 
