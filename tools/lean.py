@@ -7,9 +7,13 @@ glyphs that occur. The search index is loaded on the search page alone, and theb
 import functools
 import logging
 import re
+from html import unescape
 from pathlib import Path
 
 from fontTools import subset
+from pictures import both_themes
+
+from figures.drawing.dark import recoloured
 
 FONTS = {"fa-solid-900": "Free", "fa-regular-400": "Free", "fa-brands-400": "Brands"}
 UNUSED = [
@@ -41,15 +45,17 @@ def lighten(page, search=False):
     return page if search else re.sub(LATER, '<script defer src="', page)
 
 
-def sized(page, folder):
-    """The HTML of a page in this folder whose drawings name their size, so that nothing moves when they arrive."""
-    def with_size(found):
-        drawing = (folder / found["file"]).read_text(encoding="utf-8")
-        points = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', drawing).groups()
+def drawings(page, folder):
+    """The HTML of a page in this folder whose drawings name their size, so that nothing moves, and have a dark twin."""
+    def both(found):
+        file = folder / f"{found['stem']}.svg"
+        drawing = file.read_bytes()
+        file.with_name(f"{file.stem}-dark.svg").write_bytes(recoloured(drawing))
+        points = re.search(rb'viewBox="0 0 ([\d.]+) ([\d.]+)"', drawing).groups()
         width, height = (round(float(length) * 4 / 3) for length in points)
-        return f'{found[0]} width="{width}" height="{height}"'
+        return both_themes(found["stem"], {"kind": "svg", "width": width, "height": height}, unescape(found["alt"]), lazy=False)
 
-    return re.sub(r'<img alt="[^"]*" src="(?P<file>[^"]*_images/[^"]+\.svg)"(?= />)', with_size, page)
+    return re.sub(r'<img alt="(?P<alt>[^"]*)" src="(?P<stem>[^"]*_images/[^"]+)\.svg" />', both, page)
 
 
 def without_dead_links_back(page, folder):
@@ -119,7 +125,7 @@ def finish(app, problem):
     for path in site.rglob("*.html"):
         page = path.read_text(encoding="utf-8")
         light = lighten(page, search=path.name == "search.html")
-        better = without_dead_links_back(sized(light, path.parent), path.parent)
+        better = without_dead_links_back(drawings(light, path.parent), path.parent)
         if better != page:
             path.write_text(better, encoding="utf-8")
     cut_fonts(site)

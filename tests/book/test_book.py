@@ -10,6 +10,7 @@ import pytest
 from bs4 import BeautifulSoup
 
 from figures.experiments import claims, runner
+from figures.experiments.bui2017 import fig1
 
 pytestmark = pytest.mark.book
 
@@ -114,6 +115,31 @@ def test_links_within_the_site_lead_somewhere(site):
         if not page.exists() or (by_name and anchor not in ids[page]):
             dead.add((path.relative_to(site).as_posix(), link))
     assert dead == set()
+
+
+@pytest.mark.parametrize("name", ["chapters/claims", "chapters/reproduction-summary"], indirect=True)
+def test_each_paper_has_a_heading_and_stands_in_the_contents(html):
+    papers = sorted({claim.paper for claim in claims.ledger()})
+    contents = {link.get_text(strip=True) for link in html.select("nav.page-toc a")}
+    assert [title for title in papers if title not in contents] == []
+    assert [title for title in papers if not html.find("article").find(["h2", "h3"], string=title)] == []
+
+
+def test_a_drawing_of_a_page_has_a_dark_twin(site):
+    page = BeautifulSoup((site / "chapters/benchmarks.html").read_text(encoding="utf-8"), "html.parser")
+    light, dark = (page.select(f"article img.{theme}-frame") for theme in ("light", "dark"))
+    assert len(light) == len(dark) == 2
+    for one, other in zip(light, dark):
+        assert other["src"] == one["src"].replace(".svg", "-dark.svg") and other["alt"] == one["alt"]
+        assert "#fafaf7" in (site / "chapters" / one["src"]).read_text(encoding="utf-8")
+        assert "#fafaf7" not in (site / "chapters" / other["src"]).read_text(encoding="utf-8")
+
+
+def test_the_map_of_methods_is_a_numbered_figure(site):
+    page = BeautifulSoup((site / "chapters/sparse-classification.html").read_text(encoding="utf-8"), "html.parser")
+    numbered = page.find("figure", id=fig1.FIGURE)
+    assert len(numbered.select(".method-map svg")) == 2 and not numbered.select("figure")
+    assert numbered.select_one(".caption-number") and fig1.CAPTION in numbered.select_one(".caption-text").get_text()
 
 
 def test_every_image_is_described(html):
