@@ -87,19 +87,25 @@ def icons(site):
     return points | {ord(char) for char in re.sub(r'\{content:"[^"]*"\}', "", other) if 0xE000 <= ord(char) <= 0xF8FF}
 
 
-def cut_fonts(site):
-    """Keep of the icon fonts the glyphs that are shown, as WOFF, and let the style sheet name these files."""
+def cut(source, target, points):
+    """Write a font with the glyphs of these code points alone, as WOFF."""
     logging.getLogger("fontTools").setLevel(logging.WARNING)
+    options = subset.Options(flavor="woff", layout_features=[], notdef_outline=False, name_IDs=[])
+    options.drop_tables += ["FFTM"]         # of FontForge, which the cutter does not know
+    font = subset.load_font(source, options)
+    cutter = subset.Subsetter(options)
+    cutter.populate(unicodes=points)
+    cutter.subset(font)
+    subset.save_font(font, target, options)
+
+
+def cut_fonts(site):
+    """Keep of the icon fonts the glyphs that are shown, and let the style sheet name these files."""
     folder, points = site / "_static/vendor/fontawesome/webfonts", icons(site)
     sheet = site / "_static/styles/pydata-sphinx-theme.css"
     text = re.sub(r"\n?/\*# sourceMappingURL.*?\*/", "", sheet.read_text(encoding="utf-8"))
     for name in FONTS:
-        options = subset.Options(flavor="woff", layout_features=[], notdef_outline=False, name_IDs=[])
-        font = subset.load_font(folder / f"{name}.ttf", options)
-        cutter = subset.Subsetter(options)
-        cutter.populate(unicodes=points)
-        cutter.subset(font)
-        subset.save_font(font, folder / f"{name}.woff", options)
+        cut(folder / f"{name}.ttf", folder / f"{name}.woff", points)
         text = re.sub(rf'url\(([^)]*{name})\.woff2\) format\("woff2"\),url\([^)]*\.ttf\) format\("truetype"\)',
                       r'url(\1.woff) format("woff")', text)
         for whole in (".ttf", ".woff2"):

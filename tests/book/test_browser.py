@@ -29,7 +29,6 @@ INSTALLED = ["chromium", "chromium-browser", "google-chrome", "google-chrome-sta
 PATIENCE = 90_000       # milliseconds, for a busy machine
 AXE = build_book.ROOT / "node_modules/axe-core/axe.min.js"
 GZIP, APPENDIX, RAW = 600_000, 480_000, 2_600_000   # bytes of a page before the first touch
-HEAVIER = {"chapters/notation": 500_000}            # still above the limit of an appendix: 485 kB
 
 
 def has_slider(name):
@@ -211,7 +210,7 @@ def test_a_page_is_light(browser, address, name):
     visit = Visit(browser, address, name)
     visit.page.wait_for_timeout(1000)
     raw, compressed = visit.weight()
-    most = GZIP if (build_book.ROOT / f"{name}.ipynb").exists() else HEAVIER.get(name, APPENDIX)
+    most = GZIP if (build_book.ROOT / f"{name}.ipynb").exists() else APPENDIX
     assert (raw <= RAW, compressed <= most) == (True, True), (raw, compressed)
     visit.page.close()
 
