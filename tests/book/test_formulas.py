@@ -32,7 +32,8 @@ def test_a_formula_is_set_for_eyes_and_for_assistive_technology(mathjax):
 
 
 def test_the_characters_of_a_style_sheet():
-    css = r"""mjx-c::before { content: ""; } .a { content: "\2212"; } .b { content: "x\222B y"; } .c { content: "2"; } .d { content: "\\"; }"""
+    css = r"""mjx-c::before { content: ""; } .a { content: "\2212"; } .b { content: "x\222B y"; }
+    .c { content: "2"; } .d { content: "\\"; }"""
     assert formulas.characters(css) == {0x2212, 0x222B, *map(ord, "xy2\\")}
 
 
