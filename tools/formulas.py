@@ -15,6 +15,7 @@ from pathlib import Path
 
 import lean
 from build_book import ROOT
+from fontTools.ttLib import TTFont
 
 FORMULA = re.compile(r'(<(?P<tag>span|div) class="math [^>]*>\s*(?:<span class="eqno">.*?</span>)?\s*)'
                      r"\\(?P<kind>[(\[])(?P<tex>.*?)\\[)\]](?P<end></(?P=tag)>)", re.DOTALL)
@@ -52,10 +53,11 @@ def characters(css):
 
 
 def cut_fonts(folder, css):
-    """Keep of the fonts what the style sheet shows."""
+    """Keep of the fonts what the style sheet shows; a font without any of it stays, since a browser refuses an empty one."""
     points = characters(css)
     for font in folder.rglob("*.woff"):
-        lean.cut(font, font, points)
+        if points.intersection(TTFont(font).getBestCmap()):
+            lean.cut(font, font, points)
 
 
 def formula(found):

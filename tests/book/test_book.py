@@ -122,7 +122,8 @@ def test_each_paper_has_a_heading_and_stands_in_the_contents(html):
     papers = sorted({claim.paper for claim in claims.ledger()})
     contents = {link.get_text(strip=True) for link in html.select("nav.page-toc a")}
     assert [title for title in papers if title not in contents] == []
-    assert [title for title in papers if not html.find("article").find(["h2", "h3"], string=title)] == []
+    headings = {heading.get_text().strip("#\n ") for heading in html.find("article").select("h2, h3")}
+    assert [title for title in papers if title not in headings] == []
 
 
 def test_a_drawing_of_a_page_has_a_dark_twin(site):

@@ -42,6 +42,9 @@ def test_fonts_keep_what_is_shown_and_nothing_else(mathjax, tmp_path):
     (tmp_path / "x.woff").write_bytes(font.read_bytes())
     formulas.cut_fonts(tmp_path, 'a::before { content: "\\2212"; } b::before { content: "x"; }')
     assert set(TTFont(tmp_path / "x.woff").getBestCmap()) == {0x2212, ord("x")}
+    size = (tmp_path / "x.woff").stat().st_size
+    formulas.cut_fonts(tmp_path, 'a::before { content: "y"; }')
+    assert (tmp_path / "x.woff").stat().st_size == size
 
 
 def test_a_formula_that_cannot_be_set_ends_the_build(mathjax):
