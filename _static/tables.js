@@ -1,4 +1,4 @@
-// Lets the reader sort long tables of results by a column: its heading becomes a button.
+// Lets the reader sort long tables by a column: its heading becomes a button.
 "use strict";
 addEventListener("DOMContentLoaded", () => {
   // "−12.5" -> -12.5; what is no number counts as the smallest
@@ -7,7 +7,7 @@ addEventListener("DOMContentLoaded", () => {
     return Number.isNaN(value) ? -Infinity : value;
   };
 
-  for (const table of document.querySelectorAll("table.results.sortable")) {
+  for (const table of document.querySelectorAll("table.sortable")) {
     const heads = [...table.tHead.rows[0].cells];
     heads.forEach((head, column) => {
       const button = document.createElement("button");
@@ -19,7 +19,8 @@ addEventListener("DOMContentLoaded", () => {
         heads.forEach((other) => other.removeAttribute("aria-sort"));
         head.setAttribute("aria-sort", down ? "descending" : "ascending");
         const numeric = head.classList.contains("number");
-        const compare = (a, b) => numeric ? Math.sign(number(a) - number(b)) || 0 : a.textContent.localeCompare(b.textContent);
+        const compare = (a, b) => numeric ? Math.sign(number(a) - number(b)) || 0
+          : a.textContent.localeCompare(b.textContent, "en", { numeric: true });
         const rows = [...table.tBodies[0].rows];
         rows.sort((a, b) => (down ? -1 : 1) * compare(a.cells[column], b.cells[column]));
         table.tBodies[0].append(...rows);

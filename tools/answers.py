@@ -6,6 +6,7 @@ to run it.
 """
 
 import json
+import os
 import re
 import sys
 from html import escape
@@ -65,7 +66,9 @@ def form(name, exported, legend):
 def needs_code(notebook):
     """What stands in the page below an exercise whose answer is code."""
     link = f'<a href="{escape(notebook)}" download>the notebook of this chapter</a>' if notebook else "the notebook"
-    return (f'<div class="answer-code"><p>The answer is code, so it needs {link}. In a copy of the book&#x2019;s folder '
+    repository = os.environ.get("BOOK_REPOSITORY", "")
+    copied = f'<a href="{escape(repository)}">the book&#x2019;s repository</a>' if repository else "the book&#x2019;s folder"
+    return (f'<div class="answer-code"><p>The answer is code, so it needs {link}. In a copy of {copied} '
             "run <code>make lab</code>, open the chapter, put your answer in place of <code>...</code> and run the cell."
             "</p></div>")
 

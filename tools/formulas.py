@@ -1,7 +1,8 @@
 """Set the formulas of the built pages with MathJax, once for all readers: a Sphinx extension.
 
 A page that sets its formulas in the browser asks for 270 kB of script, keeps a phone busy for seconds, and moves under the
-reader's eyes while it does. The pages have them set, with MathML for assistive technology, and one style sheet for all.
+reader's eyes while it does. The pages have them set, with MathML for assistive technology, one style sheet for all, and
+fonts that hold the characters of the book's formulas and no others.
 """
 
 import html
@@ -12,7 +13,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import lean
 from build_book import ROOT
+from fontTools.ttLib import TTFont
 
 FORMULA = re.compile(r'(<(?P<tag>span|div) class="math [^>]*>\s*(?:<span class="eqno">.*?</span>)?\s*)'
                      r"\\(?P<kind>[(\[])(?P<tex>.*?)\\[)\]](?P<end></(?P=tag)>)", re.DOTALL)
@@ -42,6 +45,21 @@ def setting(formulas):
     return result["html"], result["css"]
 
 
+def characters(css):
+    """The code points that a style sheet of MathJax shows."""
+    shown = re.findall(r'content: "((?:[^"\\]|\\.)*)"', css)
+    parts = [part for text in shown for part in re.findall(r"\\([0-9A-Fa-f]{1,6}) ?|\\?(.)", text)]
+    return {int(code, 16) if code else ord(character) for code, character in parts}
+
+
+def cut_fonts(folder, css):
+    """Keep of the fonts what the style sheet shows; a font without any of it stays, since a browser refuses an empty one."""
+    points = characters(css)
+    for font in folder.rglob("*.woff"):
+        if points.intersection(TTFont(font).getBestCmap()):
+            lean.cut(font, font, points)
+
+
 def formula(found):
     """The TeX of a match, and whether it is displayed."""
     return html.unescape(found["tex"]), found["kind"] == "["
@@ -56,6 +74,7 @@ def finish(app, problem):
     formulas = list(dict.fromkeys(formula(found) for page in pages.values() for found in FORMULA.finditer(page)))
     htmls, css = setting(formulas)
     (site / SHEET).write_text(css, encoding="utf-8")
+    cut_fonts((site / SHEET).parent / "mathjax", css)
     set_formula = dict(zip(formulas, htmls))
     for path, page in pages.items():
         better = SCRIPT.sub("", FORMULA.sub(lambda found: found[1] + set_formula[formula(found)] + found["end"], page))

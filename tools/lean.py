@@ -4,11 +4,16 @@ The theme brings 1.5 MB of icons as a script, of which the pages use a dozen: th
 glyphs that occur. The search index is loaded on the search page alone, and thebe, which this book does not use, nowhere.
 """
 
+import functools
 import logging
 import re
+from html import unescape
 from pathlib import Path
 
 from fontTools import subset
+from pictures import both_themes
+
+from figures.drawing.dark import recoloured
 
 FONTS = {"fa-solid-900": "Free", "fa-regular-400": "Free", "fa-brands-400": "Brands"}
 UNUSED = [
@@ -24,6 +29,7 @@ SEARCH = [rf'<script[^>]*src="[^"]*{name}\.js[^>]*></script>' for name in ("sear
 AT_ONCE = "documentation_options|page|slider"       # scripts that the page needs while it is read; all others wait for its end
 LATER = rf'<script src="(?=[^"]*_static/(?!({AT_ONCE})\.js))'
 ICON_RULE = r'((?:\.fa-[a-z0-9-]+:before,?)+)\{content:"\\([0-9a-f]+)"\}'
+BACK = re.compile(r'<a class="viewcode-back" href="([^"#]+)#([^"]+)">\[docs\]</a>\s*')
 REPAIRS = [
     (r'<div role="list" class="citation-list">', '<div class="citation-list">'),
     (r'<summary aria-label="Toggle hidden content">', "<summary>"),     # its own text says more
@@ -39,15 +45,28 @@ def lighten(page, search=False):
     return page if search else re.sub(LATER, '<script defer src="', page)
 
 
-def sized(page, folder):
-    """The HTML of a page in this folder whose drawings name their size, so that nothing moves when they arrive."""
-    def with_size(found):
-        drawing = (folder / found["file"]).read_text(encoding="utf-8")
-        points = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', drawing).groups()
+def drawings(page, folder):
+    """The HTML of a page in this folder whose drawings name their size, so that nothing moves, and have a dark twin."""
+    def both(found):
+        file = folder / f"{found['stem']}.svg"
+        drawing = file.read_bytes()
+        file.with_name(f"{file.stem}-dark.svg").write_bytes(recoloured(drawing))
+        points = re.search(rb'viewBox="0 0 ([\d.]+) ([\d.]+)"', drawing).groups()
         width, height = (round(float(length) * 4 / 3) for length in points)
-        return f'{found[0]} width="{width}" height="{height}"'
+        return both_themes(found["stem"], {"kind": "svg", "width": width, "height": height}, unescape(found["alt"]), lazy=False)
 
-    return re.sub(r'<img alt="[^"]*" src="(?P<file>[^"]*_images/[^"]+\.svg)"(?= />)', with_size, page)
+    return re.sub(r'<img alt="(?P<alt>[^"]*)" src="(?P<stem>[^"]*_images/[^"]+)\.svg" />', both, page)
+
+
+def without_dead_links_back(page, folder):
+    """The page of a module's source, in this folder, without links to descriptions that no page has."""
+    return BACK.sub(lambda link: link[0] if link[2] in anchors((folder / link[1]).resolve()) else "", page)
+
+
+@functools.cache
+def anchors(path):
+    """The names that links into a page may end in."""
+    return set(re.findall(r'\bid="([^"]+)"', path.read_text(encoding="utf-8")))
 
 
 def icon_names(site):
@@ -68,19 +87,25 @@ def icons(site):
     return points | {ord(char) for char in re.sub(r'\{content:"[^"]*"\}', "", other) if 0xE000 <= ord(char) <= 0xF8FF}
 
 
-def cut_fonts(site):
-    """Keep of the icon fonts the glyphs that are shown, as WOFF, and let the style sheet name these files."""
+def cut(source, target, points):
+    """Write a font with the glyphs of these code points alone, as WOFF."""
     logging.getLogger("fontTools").setLevel(logging.WARNING)
+    options = subset.Options(flavor="woff", layout_features=[], notdef_outline=False, name_IDs=[])
+    options.drop_tables += ["FFTM"]         # of FontForge, which the cutter does not know
+    font = subset.load_font(source, options)
+    cutter = subset.Subsetter(options)
+    cutter.populate(unicodes=points)
+    cutter.subset(font)
+    subset.save_font(font, target, options)
+
+
+def cut_fonts(site):
+    """Keep of the icon fonts the glyphs that are shown, and let the style sheet name these files."""
     folder, points = site / "_static/vendor/fontawesome/webfonts", icons(site)
     sheet = site / "_static/styles/pydata-sphinx-theme.css"
     text = re.sub(r"\n?/\*# sourceMappingURL.*?\*/", "", sheet.read_text(encoding="utf-8"))
     for name in FONTS:
-        options = subset.Options(flavor="woff", layout_features=[], notdef_outline=False, name_IDs=[])
-        font = subset.load_font(folder / f"{name}.ttf", options)
-        cutter = subset.Subsetter(options)
-        cutter.populate(unicodes=points)
-        cutter.subset(font)
-        subset.save_font(font, folder / f"{name}.woff", options)
+        cut(folder / f"{name}.ttf", folder / f"{name}.woff", points)
         text = re.sub(rf'url\(([^)]*{name})\.woff2\) format\("woff2"\),url\([^)]*\.ttf\) format\("truetype"\)',
                       r'url(\1.woff) format("woff")', text)
         for whole in (".ttf", ".woff2"):
@@ -105,7 +130,8 @@ def finish(app, problem):
     site = Path(app.outdir)
     for path in site.rglob("*.html"):
         page = path.read_text(encoding="utf-8")
-        better = sized(lighten(page, search=path.name == "search.html"), path.parent)
+        light = lighten(page, search=path.name == "search.html")
+        better = without_dead_links_back(drawings(light, path.parent), path.parent)
         if better != page:
             path.write_text(better, encoding="utf-8")
     cut_fonts(site)

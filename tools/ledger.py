@@ -29,7 +29,7 @@ STYLE = """
 .ledger-bar .not-reproduced { background: repeating-linear-gradient(-45deg, #b0330a 0 6px, #98290a 6px 12px); }
 .ledger-bar .not-testable-here, .ledger-bar .open { background: #6b4a86; }
 .ledger-filters { display: flex; flex-wrap: wrap; gap: 0.5rem 1.25rem; align-items: center; margin: 1rem 0; }
-.ledger-filters[hidden], details.claim[hidden], details.paper[hidden] { display: none; }
+.ledger-filters[hidden], details.claim[hidden], section[hidden] { display: none; }
 .ledger-filters select { min-height: 2.75rem; }
 details.claim { margin: 0.25rem 0; padding: 0.15rem 0.6rem; border-left: 4px solid var(--verdict, var(--pst-color-border)); }
 details.claim > summary { font-size: 0.9rem; line-height: 1.4; padding: 0.2rem 0; }
@@ -61,7 +61,7 @@ document.addEventListener("DOMContentLoaded", () => {
     const wanted = names.map(name => form.elements[name].value).filter(Boolean);
     for (const claim of claims) claim.hidden = !wanted.every(name => claim.classList.contains(name));
     for (const paper of papers) {
-      paper.hidden = !paper.querySelector("details.claim:not([hidden])");
+      paper.closest("section").hidden = !paper.querySelector("details.claim:not([hidden])");
       if (wanted.length) paper.open = true;
     }
     form.querySelector("output").value = claims.filter(claim => !claim.hidden).length + " of " + claims.length + " claims";
@@ -73,7 +73,7 @@ document.addEventListener("DOMContentLoaded", () => {
       return show();
     }
     const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
-    if (!target || !target.matches("details.claim, details.paper")) return;
+    if (!target || !target.matches("details.claim")) return;
     for (const name of names) form.elements[name].value = "";
     show();
     target.closest("details.paper").open = target.open = true;
@@ -107,16 +107,19 @@ class Ledger(SphinxDirective):
             return [*self.parse_text_to_nodes(headline(ledger)), html(STYLE + chart(ledger))]
         found = [html(form(ledger))]
         for paper in papers(ledger):
-            found += self._of_paper(paper, [claim for claim in ledger if claim.paper == paper])
-        return [*found, *self.parse_text_to_nodes(withdrawn()), html(SCRIPT)]
+            found.append(self._of_paper(paper, [claim for claim in ledger if claim.paper == paper]))
+        gone = section(self, "ledger-withdrawn", "Withdrawn")
+        gone += [*self.parse_text_to_nodes(withdrawn()), html(SCRIPT)]
+        return [*found, gone]
 
     def _of_paper(self, paper, ledger):
         counts = ", ".join(count_in_words(ledger))
-        opening = f'<details class="paper" id="ledger-{paper}"><summary><strong>{paper}</strong>: {counts}</summary>'
-        found = [html(opening)]
+        found = section(self, f"ledger-{paper}", paper)
+        found += html(f'<details class="paper"><summary>{counts}</summary>')
         for claim in ledger:
             found += [html(summary(claim)), *self.parse_text_to_nodes(details(claim)), html("</details>")]
-        return [*found, html("</details>")]
+        found += html("</details>")
+        return found
 
 
 class Reproduction(SphinxDirective):
@@ -128,12 +131,21 @@ class Reproduction(SphinxDirective):
         found = [*self.parse_text_to_nodes(headline(ledger)), html(STYLE + chart(ledger, page="claims.html"))]
         for paper in papers(ledger):
             own = [claim for claim in ledger if claim.paper == paper]
-            found += self.parse_text_to_nodes(f"**{{cite:t}}`{paper}`**: {', '.join(count_in_words(own))}.")
+            part = section(self, f"reproduction-{paper}", paper)
+            part += self.parse_text_to_nodes(f"{{cite:t}}`{paper}`: {', '.join(count_in_words(own))}.")
             lines = [f'<li>{escape(claim.statement)} Ours: {escape(claim.found)}. '
                      f'<a href="claims.html#{claim.anchor}">{escape(claim.id)}</a></li>'
                      for claim in own if claim.verdict == "not reproduced"]
-            found.append(html(f'<ul class="ledger-list">{"".join(lines)}</ul>' if lines else ""))
+            part += html(f'<ul class="ledger-list">{"".join(lines)}</ul>' if lines else "")
+            found.append(part)
         return found
+
+
+def section(directive, name, title):
+    """A section of the page in which the directive stands, for the contents at the side."""
+    node = nodes.section("", nodes.title(title, title), ids=[name], names=[name])
+    directive.set_source_info(node)
+    return node
 
 
 def _note_dependencies(env):
@@ -227,7 +239,7 @@ def dates(claim):
 def withdrawn():
     """The claims that were tested once and are no more, in Markdown."""
     lines = [f"* `{entry['claim']}`: {escape(entry['change'], quote=False)}" for entry in rules.read()["withdrawn"]]
-    return "\n".join(["**Withdrawn.** These had a rule and a verdict once. They left the count for the reason given, and their "
+    return "\n".join(["These had a rule and a verdict once. They left the count for the reason given, and their "
                       "last verdict stands here.", "", *lines])
 
 

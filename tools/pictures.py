@@ -19,6 +19,8 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 from sphinx.util.osutil import relative_uri
 
+from figures.experiments.bui2017 import fig1
+
 FRAMES = build_book.FRAMES
 TARGET = "_static/frames"
 SLIDER = re.compile(r"slider (fig-[a-z0-9-]+): ")
@@ -56,14 +58,22 @@ class Sliders(SphinxTransform):
                                                 location=bundle)
             return
         described = json.loads(file.read_text(encoding="utf-8"))
-        figure = nodes.figure("", classes=["slider"])
-        figure.source, figure.line = self.document["source"], bundle.line
-        figure["names"].append(name)
-        self.document.note_explicit_target(figure, figure)
-        figure += picture("", html=slider_html(name, described))
-        if described["caption"]:
-            figure += nodes.caption(described["caption"], "", *inline(described["caption"]))
-        bundle.replace_self(figure)
+        shown = figure(self.document, bundle, name, slider_html(name, described), described["caption"])
+        shown["classes"].append("slider")
+        bundle.replace_self(shown)
+
+
+class Map(SphinxTransform):
+    """Make a numbered figure of the map of methods, which is HTML."""
+
+    default_priority = 300
+
+    def apply(self, **options):
+        for bundle in list(self.document.findall(is_bundle)):
+            drawn = next((part for part in bundle.children if part["mime_type"] == "text/html"), None)
+            if drawn and f'id="{fig1.ANCHOR}"' in drawn.astext():
+                numbered = figure(self.document, bundle, fig1.FIGURE, drawn.astext(), fig1.CAPTION)
+                bundle.replace_self(numbered)
 
 
 class Stills(SphinxPostTransform):
@@ -95,6 +105,18 @@ class CodeBehindFigures(SphinxPostTransform):
                 code["classes"].append("below-output")
                 cell.remove(code)
                 cell.append(code)
+
+
+def figure(document, bundle, name, shown, caption):
+    """A figure of this name in the place of a bundle, with HTML in it; Sphinx numbers it if it has a caption."""
+    node = nodes.figure("")
+    node.source, node.line = document["source"], bundle.line
+    node["names"].append(name)
+    document.note_explicit_target(node, node)
+    node += picture("", html=shown)
+    if caption:
+        node += nodes.caption(caption, "", *inline(caption))
+    return node
 
 
 def is_bundle(node):
@@ -153,15 +175,13 @@ def control_html(ident, parameter):
     words = spoken(parameter)
     ends = [f"{text}<span>{word}</span>" if word else text for text, word in
             zip((texts[0], texts[-1]), map(html.escape, parameter["ends"]))]
-    ticks = "".join(f'<option value="{i}"></option>' for i in range(len(texts)))
     return (f'<div class="slider-control" data-name="{name}"><label for="{ident}">{label}</label>'
             f'<output for="{ident}">{texts[start]}</output>'
             f'<span class="slider-end" aria-hidden="true">{ends[0]}</span>'
-            f'<input type="range" id="{ident}" min="0" max="{len(texts) - 1}" value="{start}" list="{ident}-ticks" '
-            f'autocomplete="off" aria-valuetext="{words[start]}" '
+            f'<input type="range" id="{ident}" min="0" max="{len(texts) - 1}" value="{start}" '
+            f'style="--steps: {max(len(texts) - 1, 1)}" autocomplete="off" aria-valuetext="{words[start]}" '
             f'data-texts="{html.escape(json.dumps(parameter["texts"], ensure_ascii=False), quote=True)}" '
             f'data-words="{html.escape(json.dumps(words, ensure_ascii=False), quote=True)}">'
-            f'<datalist id="{ident}-ticks">{ticks}</datalist>'
             f'<span class="slider-end" aria-hidden="true">{ends[1]}</span></div>')
 
 
@@ -194,6 +214,7 @@ def copy(app, problem):
 def setup(app):
     app.add_node(picture, html=(visit_picture, None))
     app.add_transform(Sliders)
+    app.add_transform(Map)
     app.add_post_transform(Stills)
     app.add_post_transform(CodeBehindFigures)
     app.connect("build-finished", copy)

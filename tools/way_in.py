@@ -10,9 +10,9 @@ import re
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import build_book
 import yaml
 from bs4 import BeautifulSoup
-from build_book import ROOT
 
 LONGEST = 300       # characters of a description
 ARTICLE = re.compile(r"<article.*</article>", re.DOTALL)
@@ -36,6 +36,21 @@ body {{ max-width: 34rem; margin: 15vh auto; padding: 0 1rem; font: 1.1rem/1.6 s
 <p>The address may be misspelt, or the page has another name now.</p>
 <p><a href="{base}index.html">Go to the first page of the book</a>, or <a href="{base}search.html">search it</a>.</p>
 </main>
+</body>
+</html>
+"""
+ENTRANCE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="refresh" content="0; url={first}">
+<title>{title}</title>
+<link rel="icon" href="_static/favicon.svg">
+{tags}
+</head>
+<body>
+<main><p><a href="{first}">{title}</a></p></main>
 </body>
 </html>
 """
@@ -116,11 +131,17 @@ def add_links_back(page, found):
     return page
 
 
+def entrance(first, words, config):
+    """The page at the address of the site itself, which leads on to the first page, a path within the site."""
+    title = config["title"]
+    return ENTRANCE.format(title=html.escape(title), first=first, tags=tags(title, words, first, config).replace("    <", "<"))
+
+
 def finish(app, problem):
     """Go over the finished site."""
     if problem:
         return
-    site, config = Path(app.outdir), yaml.safe_load((ROOT / "_config.yml").read_text())
+    site, config = Path(app.outdir), yaml.safe_load((build_book.ROOT / "_config.yml").read_text())
     pages = {path: path.read_text(encoding="utf-8") for path in sorted((site / "chapters").glob("*.html"))}
     articles = {path: ARTICLE.search(page)[0] for path, page in pages.items()}
     openings = {path: BeautifulSoup(article[:OPENING], "html.parser") for path, article in articles.items()}
@@ -132,6 +153,9 @@ def finish(app, problem):
         if path.name == "bibliography.html":
             page = add_links_back(page, cited)
         path.write_text(page, encoding="utf-8")
+    first = f"{build_book.pages()[0]}.html"
+    words = description(openings[site / first])
+    (site / "index.html").write_text(entrance(first, words, config), encoding="utf-8")
     base = urlsplit(address()).path or "/"
     (site / "404.html").write_text(NOT_FOUND.format(title=config["title"], base=base), encoding="utf-8")
     if address():

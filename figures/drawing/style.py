@@ -54,6 +54,7 @@ RC = {
     "font.size": 14.3,                  # on a phone a 7 inch figure is 390 pixels wide, and these letters 11 pixels
     "axes.titlesize": 14.3,
     "axes.labelsize": 14.3,
+    "figure.labelsize": 14.3,
     "xtick.labelsize": 14.3,
     "ytick.labelsize": 14.3,
     "legend.fontsize": 14.3,
@@ -164,7 +165,7 @@ def pseudo_inputs(ax, Z, label="pseudo-inputs", y=0.035, limits=None):
     marks = ax.plot(inside, np.full(len(inside), y), linestyle="none", marker="^", markersize=7, color=colours["pseudo"],
                     markeredgecolor=CARD, markeredgewidth=0.8, transform=ax.get_xaxis_transform(), label=label,
                     zorder=5)[0]
-    text = {"color": colours["pseudo"], "fontsize": 12, "fontweight": "bold", "zorder": 6, "annotation_clip": False}
+    text = {"color": colours["pseudo"], "fontweight": "bold", "zorder": 6, "annotation_clip": False}
     width = high - low if np.isfinite([low, high]).all() else np.ptp(Z)
     for place in np.split(inside, np.flatnonzero(np.diff(inside) >= 0.01 * width) + 1):
         if len(place) > 1:

@@ -4,6 +4,8 @@ import difflib
 from dataclasses import dataclass
 from html import escape
 
+from figures.drawing.table import SORTABLE_FROM
+
 LEDGER_PAGE = "claims.html"
 HEADINGS = ("claim", "paper", "ours", "verdict", "rule")
 
@@ -20,7 +22,8 @@ class Verdicts:
 
     def _repr_html_(self):
         head = "".join(f'<th scope="col">{heading}</th>' for heading in HEADINGS)
-        return "\n".join(['<table class="verdicts">', f"<thead><tr>{head}</tr></thead>", "<tbody>",
+        kind = "verdicts sortable" if len(self.claims) >= SORTABLE_FROM else "verdicts"
+        return "\n".join([f'<table class="{kind}">', f"<thead><tr>{head}</tr></thead>", "<tbody>",
                           *map(_line, self.claims), "</tbody>", "</table>"])
 
 

@@ -11,6 +11,7 @@ import answers
 import exercises
 import numpy as np
 import pytest
+from bs4 import BeautifulSoup
 from checks.declared import ANY, Choice, NotWhole, Numbers, Quiz, Within, read_number
 from conftest import NEEDS_BROWSER, ROOT
 from exercises import Feedback, feedback
@@ -253,3 +254,12 @@ def test_every_declared_exercise_has_its_box_in_the_built_book(site):
         assert sum(f'<form class="answer" data-answer="{name}"' in page for page in pages) == 1, name
     for page in pages:
         assert "answer-here" not in page and "no answer yet" not in page and "Put your answer in place" not in page
+
+
+@pytest.mark.parametrize(("address", "expected"), [("", "a copy of the book’s folder"),
+                                                  ("https://pep.example/book", "a copy of the book’s repository")])
+def test_an_exercise_in_code_names_the_repository_where_it_is_known(monkeypatch, address, expected):
+    monkeypatch.setenv("BOOK_REPOSITORY", address)
+    page = BeautifulSoup(answers.needs_code("a.ipynb"), "html.parser")
+    assert expected in page.get_text()
+    assert [link["href"] for link in page.select("a")] == ["a.ipynb", address][: 1 + bool(address)]

@@ -2,6 +2,7 @@
 
 import json
 import re
+from html import unescape
 
 import build_book
 import formulas
@@ -9,11 +10,14 @@ import pytest
 from bs4 import BeautifulSoup
 
 from figures.experiments import claims, runner
+from figures.experiments.bui2017 import fig1
 
 pytestmark = pytest.mark.book
 
 PAGES = build_book.pages()
 MAX_PAGE_BYTES = 1_200_000
+PHONE, PIXELS = 390, 120 / 72     # width of a phone in CSS pixels, and of a point in a drawing of full size
+LETTERS = 10.9                  # CSS pixels
 
 
 @pytest.fixture(params=PAGES)
@@ -94,16 +98,49 @@ def test_every_picture_of_a_slider_is_part_of_the_site(site, html, name):
                 assert (site / name).parent.joinpath(box["data-folder"], f"{stem}{end}.{data['kind']}").exists()
 
 
-def test_links_within_the_site_lead_somewhere(site, html, name):
-    folder = (site / name).parent
-    for link in html.select("a[href]"):
-        target, _, anchor = link["href"].partition("#")
+def test_links_within_the_site_lead_somewhere(site):
+    """On every page there is, those of modules and of the index too."""
+    pages = {path: path.read_text(encoding="utf-8") for path in site.rglob("*.html")}
+    ids = {path: set(re.findall(r'\bid="([^"]+)"', page)) for path, page in pages.items()}
+    pages.pop(site / "404.html")        # its links are as seen from the site's address
+    links = [(path, unescape(link)) for path, page in pages.items() for link in re.findall(r'<a\s[^>]*?href="([^"]*)"', page)]
+    assert len(links) > 10_000
+    dead = set()
+    for path, link in links:
+        target, _, anchor = link.partition("#")
         if re.match(r"\w+:", target):
             continue
-        page = (folder / target).resolve() if target else site / f"{name}.html"
-        assert page.exists(), f"{link['href']} ({link.get_text(strip=True)})"
-        if anchor and not anchor.startswith("?") and page.suffix == ".html":      # "?" is a choice of the ledger's filters
-            assert f'id="{anchor}"' in page.read_text(encoding="utf-8"), link["href"]
+        page = (path.parent / target).resolve() if target else path
+        by_name = anchor and not anchor.startswith("?") and page.suffix == ".html"      # "?" is a choice of the ledger's filters
+        if not page.exists() or (by_name and anchor not in ids[page]):
+            dead.add((path.relative_to(site).as_posix(), link))
+    assert dead == set()
+
+
+@pytest.mark.parametrize("name", ["chapters/claims", "chapters/reproduction-summary"], indirect=True)
+def test_each_paper_has_a_heading_and_stands_in_the_contents(html):
+    papers = sorted({claim.paper for claim in claims.ledger()})
+    contents = {link.get_text(strip=True) for link in html.select("nav.page-toc a")}
+    assert [title for title in papers if title not in contents] == []
+    headings = {heading.get_text().strip("#\n ") for heading in html.find("article").select("h2, h3")}
+    assert [title for title in papers if title not in headings] == []
+
+
+def test_a_drawing_of_a_page_has_a_dark_twin(site):
+    page = BeautifulSoup((site / "chapters/benchmarks.html").read_text(encoding="utf-8"), "html.parser")
+    light, dark = (page.select(f"article img.{theme}-frame") for theme in ("light", "dark"))
+    assert len(light) == len(dark) == 2
+    for one, other in zip(light, dark):
+        assert other["src"] == one["src"].replace(".svg", "-dark.svg") and other["alt"] == one["alt"]
+        assert "#fafaf7" in (site / "chapters" / one["src"]).read_text(encoding="utf-8")
+        assert "#fafaf7" not in (site / "chapters" / other["src"]).read_text(encoding="utf-8")
+
+
+def test_the_map_of_methods_is_a_numbered_figure(site):
+    page = BeautifulSoup((site / "chapters/sparse-classification.html").read_text(encoding="utf-8"), "html.parser")
+    numbered = page.find("figure", id=fig1.FIGURE)
+    assert len(numbered.select(".method-map svg")) == 2 and not numbered.select("figure")
+    assert numbered.select_one(".caption-number") and fig1.CAPTION in numbered.select_one(".caption-text").get_text()
 
 
 def test_every_image_is_described(html):
@@ -111,12 +148,27 @@ def test_every_image_is_described(html):
     assert [image.get("src", "")[:80] for image in images if not image.get("alt", "").strip()] == []
 
 
+def test_letters_of_every_drawing_are_large_enough_on_a_phone(site):
+    """The smallest, subscripts excepted, are 11 pixels high where the drawing is as wide as a phone."""
+    sizes = {}
+    for path in (*site.glob("_static/frames/**/*.svg"), *site.glob("_images/*.svg")):
+        drawing = path.read_text(encoding="utf-8")
+        letters = re.findall(r"scale\(([\d.]+) -[\d.]+\)", drawing)      # of a glyph's 100 units, as matplotlib writes them
+        if letters:
+            width = float(re.search(r'viewBox="0 0 ([\d.]+) ', drawing)[1])
+            sizes[path.relative_to(site).as_posix()] = 100 * min(map(float, letters)) * min(PHONE / width, PIXELS)
+    assert len(sizes) > 300
+    assert {path: round(size, 1) for path, size in sizes.items() if size < LETTERS} == {}
+
+
 def test_page_is_light_enough_for_a_phone(site, name):
     assert (site / f"{name}.html").stat().st_size < MAX_PAGE_BYTES
 
 
 def test_the_entrance_leads_to_the_first_page(site):
-    assert "chapters/start-here.html" in (site / "index.html").read_text()
+    page = BeautifulSoup((site / "index.html").read_text(encoding="utf-8"), "html.parser")
+    assert page.html["lang"] == "en" and page.title.get_text() and page.find("meta", {"name": "description"})["content"]
+    assert page.a["href"] == f"{PAGES[0]}.html" and (site / page.a["href"]).exists()
 
 
 def test_the_ledger_holds_every_claim_with_its_verdict_and_files(site):

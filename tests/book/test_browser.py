@@ -29,7 +29,6 @@ INSTALLED = ["chromium", "chromium-browser", "google-chrome", "google-chrome-sta
 PATIENCE = 90_000       # milliseconds, for a busy machine
 AXE = build_book.ROOT / "node_modules/axe-core/axe.min.js"
 GZIP, APPENDIX, RAW = 600_000, 480_000, 2_600_000   # bytes of a page before the first touch
-HEAVIER = {"chapters/notation": 500_000}            # still above the limit of an appendix: 485 kB
 
 
 def has_slider(name):
@@ -175,13 +174,43 @@ OVERPRINTED = """() => [...document.querySelectorAll("div.math > .eqno")].filter
 }).map((number) => number.textContent)"""
 
 
+# Code of at most 80 columns that has to be scrolled all the same.
+CUT_CODE = """() => [...document.querySelectorAll("article div.cell_input .highlight pre")]
+    .filter(pre => pre.offsetWidth && !pre.textContent.split("\\n").some(line => line.length > 80))
+    .filter(pre => pre.scrollWidth > pre.clientWidth).map(pre => pre.textContent.slice(0, 80))"""
+
+
+@pytest.mark.parametrize("name", ["chapters/power-ep"])
+def test_eighty_columns_of_code_fit_beside_the_bars(browser, address, name):
+    page = browser.new_page()
+    page.goto(f"{address}/{name}.html")
+    assert page.locator("article div.cell_input .highlight pre:visible").count() > 5
+    for width in range(960, 1420, 20):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate(CUT_CODE) == [], width
+    page.close()
+
+
+@pytest.mark.parametrize("name", [page for page in PAGES if page.split("/")[-1].startswith("study-many")])
+def test_a_long_table_of_verdicts_can_be_sorted(browser, address, name):
+    page = browser.new_page()
+    page.goto(f"{address}/{name}.html")
+    table = page.locator("table.verdicts.sortable").first
+    verdicts = table.locator("tbody td:nth-child(4)")
+    before = verdicts.all_inner_texts()
+    table.get_by_role("button", name="verdict").click()
+    assert verdicts.all_inner_texts() == sorted(before) != before
+    assert table.locator("th[aria-sort=ascending]").inner_text().startswith("verdict")
+    page.close()
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_is_light(browser, address, name):
     """What a reader's first look costs: the page at its top, with an empty cache, before the first touch."""
     visit = Visit(browser, address, name)
     visit.page.wait_for_timeout(1000)
     raw, compressed = visit.weight()
-    most = GZIP if (build_book.ROOT / f"{name}.ipynb").exists() else HEAVIER.get(name, APPENDIX)
+    most = GZIP if (build_book.ROOT / f"{name}.ipynb").exists() else APPENDIX
     assert (raw <= RAW, compressed <= most) == (True, True), (raw, compressed)
     visit.page.close()
 
@@ -282,6 +311,7 @@ def touch_or_click(page, track, by_touch):
     low, now, high = track.evaluate("range => [range.min, range.value, range.max].map(Number)")
     box = track.bounding_box()
     assert box["height"] >= 44
+    assert track.evaluate("range => getComputedStyle(range).getPropertyValue('--handle')") == ("44px" if by_touch else "24px")
     x = box["x"] + box["width"] * (0.97 if now - low < high - now else 0.03)
     (page.touchscreen.tap if by_touch else page.mouse.click)(x, box["y"] + box["height"] / 2)
 

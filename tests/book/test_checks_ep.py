@@ -1,11 +1,11 @@
 """The checkers of chapter "EP, step by step": right answers pass, usual mistakes are named."""
 
 import numpy as np
-import pytest
-from checks import ep
 from conftest import changed, checker_tests
 from exercises import check
+from scipy.integrate import quad
 from scipy.special import log_ndtr, ndtr
+from scipy.stats import norm
 
 from pepcore import exact
 from pepcore.kernels import SquaredExponential
@@ -106,10 +106,37 @@ WRONG = [
 test_right_answer_passes, test_usual_mistake_is_named = checker_tests(RIGHT, WRONG, ALSO_RIGHT)
 
 
-def test_mistakes_with_the_two_humps_are_named(monkeypatch, capsys):
-    one, both, wide, truth = ep._liar_evidences()
-    assert both == pytest.approx(np.logaddexp(one, one)) and abs(both - truth) < abs(one - truth)
-    monkeypatch.setattr(ep, "_liar_evidences", lambda: (one, both, wide, truth))  # it takes seconds
+PLACES, ANSWERS = np.array([3.0, 3.3, 3.6, -3.0, -3.3, -3.6]), np.array([1, 1, 1, -1, -1, -1])
+
+
+def log_integral(shift, precision):
+    return 0.5 * shift**2 / precision - 0.5 * np.log(precision / (2 * np.pi))
+
+
+def two_humps(shifts):
+    """EP's log evidence from these precision-means on, of six answers of which one in twenty is a lie; in closed form."""
+    tau, nu = 0.1 * shifts, shifts
+    for _ in range(2000):
+        precision, shift = 1 / 25 + tau.sum() - tau, nu.sum() - nu
+        mean, variance = shift / precision, 1 / precision
+        slope = ANSWERS / np.sqrt(0.25 + variance)
+        z = slope * (mean - PLACES)
+        Z = 0.05 + 0.9 * ndtr(z)
+        d1 = 0.9 * slope * norm.pdf(z) / Z
+        d2 = -z * slope * d1 - d1**2
+        whole = log_integral(nu.sum(), 1 / 25 + tau.sum())
+        log_Z = whole - log_integral(0.0, 1 / 25) + np.sum(np.log(Z) + log_integral(shift, precision) - whole)
+        matched = 1 / (variance + variance**2 * d2)
+        tau, nu = tau + 0.2 * (matched - precision - tau), nu + 0.2 * ((mean + variance * d1) * matched - shift - nu)
+    return log_Z
+
+
+def test_mistakes_with_the_two_humps_are_named(capsys):
+    one, wide = two_humps(np.repeat([0.5, 0.0], 3)), two_humps(np.zeros(6))
+    both = np.logaddexp(one, one)
+    truth = np.log(quad(lambda f: norm.pdf(f, 0, 5) * np.prod(0.05 + 0.9 * ndtr(ANSWERS * (f - PLACES) / 0.5)), -60, 60,
+                        points=[-3, 3], limit=200)[0])
+    assert abs(both - truth) < abs(one - truth)
     assert check("ep-7-modes", both)
     for answer, hint in ((2 * one, "adding logarithms"), (one, "one hump's"), (wide, "wide fixed point"),
                          (truth, "exact value"), (-50.0, "What is each of the two an estimate of?")):

@@ -1,10 +1,13 @@
 """The page of the data sets shows the source, the terms and the checksum of every set of the registry."""
 
+import re
+
 import build_book
 import pytest
 from bs4 import BeautifulSoup
 
-from pepcore.datasets import registry
+from pepcore import datasets
+from pepcore.datasets import generators, registry
 
 SECTIONS = {"regression": "regression", "binary": "two-classes", "multiclass": "several-classes",
             "bundled": "sets-that-scikit-learn-brings", "large": "large-sets"}
@@ -25,6 +28,17 @@ def test_every_set_stands_in_its_section_with_its_terms(site, folder):
         assert f"Licence: {info.licence}." in shown and info.sha256 in shown
         links = [link["href"] for link in title.find_next_sibling("dd").select("a[href]")]
         assert set(info.origin.get("urls", ())) <= set(links)
+
+
+def dangling(note):
+    """What a note calls `datasets.something` or `generators.something` and is not there."""
+    named = re.findall(r"`(?:datasets\.)?(datasets|generators)\.(\w+)`", note)
+    return [name for module, name in named if not hasattr(datasets if module == "datasets" else generators, name)]
+
+
+def test_functions_that_a_note_names_exist():
+    assert dangling("see `generators.nothing`, `datasets.nobody`, `datasets.load`, `text`") == ["nothing", "nobody"]
+    assert {info.name: dangling(info.notes) for info in registry.values() if dangling(info.notes)} == {}
 
 
 def test_the_page_is_part_of_the_book():

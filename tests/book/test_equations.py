@@ -56,6 +56,12 @@ def linked(name):
 
 
 SOURCES = sorted((ROOT / "pepcore").rglob("*.py"))
+CHECKS = [path for name in ("figures", "tests/package", "tests/experiments") for path in sorted((ROOT / name).rglob("*.py"))]
+
+
+def test_every_equation_that_a_test_or_a_figure_names_is_in_a_chapter():
+    named = {label for path in CHECKS for label in NAMED.findall(path.read_text(encoding="utf-8"))}
+    assert len(named) > 10 and named <= equations_of_chapters()
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))

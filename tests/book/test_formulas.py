@@ -2,6 +2,7 @@
 
 import formulas
 import pytest
+from fontTools.ttLib import TTFont
 
 PAGE = r"""
 <p>If <span class="math notranslate nohighlight">\(a &lt; b\)</span> then <code>\(x\)</code> and</p>
@@ -28,6 +29,22 @@ def test_a_formula_is_set_for_eyes_and_for_assistive_technology(mathjax):
     (inline, displayed), css = formulas.setting([(r"\alpha^2", False), (r"\alpha^2", True)])
     assert "<mjx-math" in inline and "<msup>" in inline and 'display="true"' in displayed and 'display="true"' not in inline
     assert "mjx-c1D6FC" in css and "url(" in css
+
+
+def test_the_characters_of_a_style_sheet():
+    css = r"""mjx-c::before { content: ""; } .a { content: "\2212"; } .b { content: "x\222B y"; }
+    .c { content: "2"; } .d { content: "\\"; }"""
+    assert formulas.characters(css) == {0x2212, 0x222B, *map(ord, "xy2\\")}
+
+
+def test_fonts_keep_what_is_shown_and_nothing_else(mathjax, tmp_path):
+    (font,) = formulas.ROOT.glob("node_modules/mathjax/es5/output/chtml/fonts/woff-v2/MathJax_Main-Regular.woff")
+    (tmp_path / "x.woff").write_bytes(font.read_bytes())
+    formulas.cut_fonts(tmp_path, 'a::before { content: "\\2212"; } b::before { content: "x"; }')
+    assert set(TTFont(tmp_path / "x.woff").getBestCmap()) == {0x2212, ord("x")}
+    size = (tmp_path / "x.woff").stat().st_size
+    formulas.cut_fonts(tmp_path, 'a::before { content: "y"; }')
+    assert (tmp_path / "x.woff").stat().st_size == size
 
 
 def test_a_formula_that_cannot_be_set_ends_the_build(mathjax):

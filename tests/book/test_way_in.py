@@ -36,6 +36,17 @@ def test_previews_need_a_whole_address(monkeypatch):
     assert page.find("link", rel="canonical")["href"] == "https://pep.example/chapters/a.html"
 
 
+def test_the_entrance_says_what_it_leads_to(monkeypatch):
+    monkeypatch.setenv("BOOK_SITE", "https://pep.example")
+    page = BeautifulSoup(way_in.entrance("chapters/a.html", "words", {"title": "A & B"}), "html.parser")
+    assert page.html["lang"] == "en" and page.title.get_text() == "A & B" == page.a.get_text()
+    assert page.a["href"] == "chapters/a.html"
+    assert page.find("meta", {"http-equiv": "refresh"})["content"] == "0; url=chapters/a.html"
+    assert page.find("meta", {"name": "description"})["content"] == "words"
+    assert page.find("meta", {"property": "og:title"})["content"] == "A & B"
+    assert page.find("link", rel="canonical")["href"] == "https://pep.example/chapters/a.html"
+
+
 def test_a_description_is_the_first_words_cut_at_a_word():
     said = f"<div class='admonition'><p>no</p></div><p>First \n words.</p><p>{'longer ' * 60}</p>"
     article = BeautifulSoup(said, "html.parser")
@@ -60,6 +71,13 @@ def test_a_page_sheds_what_it_does_not_need():
             '<script src="../searchindex.js"></script><script src="keep.js"></script>')
     assert lean.lighten(page) == '<script src="keep.js"></script>'
     assert "searchindex" in lean.lighten(page, search=True)
+
+
+def test_links_from_the_source_to_a_description_that_no_page_has_go(tmp_path):
+    (tmp_path / "api.html").write_text('<dt id="pep.known">')
+    link = '<a class="viewcode-back" href="../api.html#pep.{}">[docs]</a>\n'
+    page = link.format("known") + "def one" + link.format("unknown") + "def two"
+    assert lean.without_dead_links_back(page, tmp_path / "_modules") == link.format("known") + "def onedef two"
 
 
 def test_scripts_that_can_wait_do():

@@ -88,6 +88,7 @@ def test_the_map_keeps_the_colours_of_alpha_and_leaves_text_to_the_page(method_m
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
 @pytest.mark.parametrize("M", [3, 6])
 def test_the_surrogate_has_the_posterior_and_the_evidence_of_power_ep(alpha, M):
+    """The data of :eq:`sc-surrogate`."""
     fit = fig2.example(alpha, M)
     data = fig2.surrogate(fit)
     answer = fig2.exact_inference(fit.posterior.basis, data)
@@ -104,7 +105,10 @@ def test_nothing_is_left_between_the_surrogate_and_power_ep():
 
 
 def test_the_surrogate_evidence_is_a_gaussian_density():
-    """The scale that fits the evidence is no fudge on top: the density is evaluated independently."""
+    """The scale that fits the evidence is no fudge on top: the density is evaluated independently.
+
+    In closed form it is :eq:`sc-surrogate-evidence`.
+    """
     fit = fig2.example(0.5)
     data, K = fig2.surrogate(fit), fit.posterior.basis.kernel(fit.posterior.basis.Z)
     marginal = data.W @ K @ data.W.T + np.diag(data.noise)

@@ -201,6 +201,7 @@ def two_sets():
 
 
 def test_regret(two_sets):
+    """How far the mean loss is above that of the best power, :eq:`wr-regret`; of the SMSE in per cent."""
     smse, smll = (uci_regression.regret(two_sets, metric) for metric in ("smse", "smll"))
     assert smse.loc[("a", 5)].to_dict() == pytest.approx({0.0: 0, 0.5: 20})
     assert smse.loc[("b", 5)].to_dict() == pytest.approx({0.0: 100 / 9, 0.5: 0})

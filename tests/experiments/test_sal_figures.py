@@ -45,7 +45,10 @@ def loss_of_mean(where, kind, X, y):
     ("kind", "basis"), [(Orthogonal, "orthogonal"), (OrthogonalWeights, "orthogonal-weights"), (Hybrid, "hybrid")]
 )
 def test_hessians_are_those_of_the_bound(toy, kind, basis):
-    """The loss is quadratic in the mean: second differences along random directions are exact but for rounding."""
+    """The loss is quadratic in the mean: second differences along random directions are exact but for rounding.
+
+    In the orthogonal basis it is :eq:`og-hessian`.
+    """
     X, y, beta, gamma = toy
     where = Bases.build(small_problem.KERNEL, beta, gamma, jitter=1e-6)
     H = conditioning.in_basis(conditioning.parts(small_problem.KERNEL, beta, gamma, X, NOISE), basis)

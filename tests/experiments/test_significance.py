@@ -77,6 +77,7 @@ def test_wilcoxon():
 
 
 def test_corrected_t_test_is_the_usual_one_without_overlap_and_milder_with_it():
+    """The statistic :eq:`wr-corrected`, at 90:10 and without overlap."""
     rng = np.random.default_rng(0)
     first, second = rng.normal(size=20), rng.normal(0.5, 1, size=20)
     usual = stats.ttest_rel(first, second).pvalue

@@ -3,6 +3,7 @@
 import pytest
 from bs4 import BeautifulSoup
 
+from figures.drawing.table import SORTABLE_FROM
 from figures.experiments import claims
 
 LEDGER = {claim.id: claim for claim in claims.ledger()}
@@ -33,6 +34,12 @@ def test_every_claim_can_be_shown():
     lines = table(*LEDGER).select("tbody tr")
     assert [line.select_one("a")["href"].partition("#")[2] for line in lines] == [claim.anchor for claim in LEDGER.values()]
     assert len({claim.anchor for claim in LEDGER.values()}) == len(LEDGER)
+
+
+def test_a_long_table_can_be_sorted():
+    names = [*LEDGER][:SORTABLE_FROM]
+    assert table(*names).table["class"] == ["verdicts", "sortable"]
+    assert table(*names[1:]).table["class"] == ["verdicts"]
 
 
 def test_a_beginning_stands_for_all_that_begin_with_it_and_a_hyphen():

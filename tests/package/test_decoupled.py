@@ -321,7 +321,10 @@ def moved(bases, parameters, X, y, likelihood, step):
 
 @pytest.mark.parametrize("likelihood", [Gaussian(NOISE), Probit()], ids=str)
 def test_a_natural_step_follows_the_gradient_in_the_expectation_parameters(likelihood):
-    """η ← η + ε ∂ELBO/∂θ, eq. (15), the derivative by differences of the bound as a function of θ."""
+    """η ← η + ε ∂ELBO/∂θ, eq. (15), the derivative by differences of the bound as a function of θ.
+
+    Why it may: :eq:`pep-natural`.
+    """
     X, y, _, _ = problem(likelihood)
     bases, step = bases_of(), 0.3
     model = somewhere(Orthogonal, bases)

@@ -189,7 +189,10 @@ def test_private_powers_that_are_equal_are_one_power():
 
 @pytest.mark.parametrize("alpha", [0.0, 0.3, 1.0])
 def test_evidence_is_the_sum_of_log_normalisers(alpha):
-    """G(q) − G(p) + Σ (l + site_energy) with plain inverses, at sites that are no fixed point."""
+    """G(q) − G(p) + Σ (l + site_energy) with plain inverses, at sites that are no fixed point.
+
+    The heights are those of :eq:`pep-height`, and at power 1 the sum is :eq:`ep-evidence-natural`.
+    """
     X, y, _ = labelled_problem()
     kernel = KERNELS["se"]
     with pytest.warns(RuntimeWarning):

@@ -84,6 +84,7 @@ def differences(left_out, expected, summary=np.max):
 @each_dimension
 @each_alpha
 def test_sparse_regression_is_the_refit(D, alpha):
+    """The closed form :eq:`loo-regression` of :eq:`loo-factor`, against a fit to the others."""
     kernel, Z, X, f, rng = problem(D)
     y = f + 0.3 * rng.normal(size=len(f))
     infer = lambda X, y, _: power_ep.regression(kernel, Z, X, y, noise=0.1, alpha=alpha)

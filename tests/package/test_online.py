@@ -604,6 +604,7 @@ def test_sites_as_sharp_as_little_noise_makes_them_can_be_divided_out(noise):
 @pytest.mark.parametrize("rho", [0.0, 0.5, 1.0])
 @pytest.mark.parametrize("noise", [1e-6, 1e-8, 1e-10])
 def test_gaussian_sites_on_a_fixed_basis_are_exact_however_small_the_noise(noise, rho):
+    """The noise that a site sees is :eq:`cs-noise`."""
     X, y = problem(N=20)
     kernel = SquaredExponential(1.0, 0.3)
     fit = fixed_basis.infer(kernel, X[:10], X, y, Gaussian(noise), rho=rho, jitter=0.0)

@@ -63,6 +63,7 @@ def assert_same(fit, dense, noise_covariance, penalty=0.0):
 
 @pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
 def test_alpha_one_is_fitc(kernel):
+    """The covariance :eq:`sr-k-bar` with blocks of one, dense, and the predictions :eq:`sr-predict` that it gives."""
     Z, X, y = problem(0)
     dense = Dense(kernel, Z, X, y, 0.1)
     fit = power_ep.regression(kernel, Z, X, y, noise=0.1, alpha=1.0, jitter=JITTER)
@@ -71,6 +72,7 @@ def test_alpha_one_is_fitc(kernel):
 
 @pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
 def test_alpha_zero_is_vfe(kernel):
+    """The bound :eq:`sr-vfe` with a dense covariance."""
     Z, X, y = problem(1)
     dense = Dense(kernel, Z, X, y, 0.1)
     fit = power_ep.regression(kernel, Z, X, y, noise=0.1, alpha=0.0, jitter=JITTER)
@@ -85,6 +87,7 @@ def block_diagonal(matrix, blocks):
 
 
 def test_blocks_with_alpha_one_are_pitc():
+    """The covariance :eq:`sr-k-bar` at power 1, dense."""
     Z, X, y = problem(2)
     dense = Dense(KERNELS["se"], Z, X, y, 0.1)
     fit = power_ep.regression(KERNELS["se"], Z, X, y, noise=0.1, alpha=1.0, blocks=BLOCKS, jitter=JITTER)

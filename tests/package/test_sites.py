@@ -25,6 +25,7 @@ def problem():
 
 
 def test_cavity_takes_out_what_was_multiplied_in(problem):
+    """The cavity of :eq:`pep-fraction`, at powers 1, 1/2 and 0."""
     prior_variance, prior_mean, sites = problem
     mean, variance = posterior(prior_variance, prior_mean, sites)
     np.testing.assert_allclose(cavity(mean, variance, sites, 1.0), [prior_mean, prior_variance], rtol=1e-12)
@@ -53,7 +54,10 @@ def test_improper_cavities_of_many_classes_name_the_datum():
 
 @pytest.mark.parametrize("alpha", [0.0, 1e-9, 0.3, 1.0])
 def test_target_matches_the_tilted_moments(alpha):
-    """cavity · target^α has the mean and variance of cavity · p^α, which the derivatives of α l give."""
+    """cavity · target^α has the mean and variance of cavity · p^α, which the derivatives of α l give.
+
+    At power 1 this is :eq:`ep-moments`.
+    """
     rng = np.random.default_rng(1)
     m, v, y = rng.normal(size=15), rng.uniform(0.2, 5, 15), rng.choice([-1.0, 1.0], 15)
     _, d1, d2 = Probit().log_moment(y, m, v, alpha)

@@ -136,11 +136,14 @@ DESCRIPTIONS = {
                       "function values at the top. The power α grows from left to right.",
 }
 ANCHOR = "map-of-methods"
+FIGURE = "fig-sc-map"       # its name and its caption in the built book
+CAPTION = ("The map of methods, after figure 1 of the paper. A corner is a method, and an edge joins two. Each leads to the "
+           "section that treats it.")
 
 CSS = """
 .method-map { color: var(--pst-color-text-base, currentColor); margin: 0.5rem 0; }
 .method-map .panels { display: flex; flex-wrap: wrap; gap: 0.5rem; }
-.method-map figure { flex: 1 1 320px; max-width: 520px; margin: 0; }
+.method-map .panel { flex: 1 1 320px; max-width: 520px; margin: 0; }
 .method-map svg { width: 100%; height: auto; display: block; font: 13px system-ui, sans-serif; }
 .method-map svg text { fill: currentColor; stroke: none; }
 .method-map svg a { color: inherit; text-decoration: none; }
@@ -183,12 +186,12 @@ def _panel(name, places):
     key = name.lower()
     stops = "".join(f'<stop offset="{alpha}" stop-color="{style.alpha_colour(alpha)}"/>' for alpha in (0, 0.25, 0.5, 0.75, 1))
     outline = " ".join(f"{x},{y}" for x, y in _corners(places))
-    return (f'<figure><svg viewBox="0 0 {WIDTH} 314" role="group" aria-labelledby="map-{key}-title map-{key}-text">'
+    return (f'<div class="panel"><svg viewBox="0 0 {WIDTH} 314" role="group" aria-labelledby="map-{key}-title map-{key}-text">'
             f'<title id="map-{key}-title">{name}</title><desc id="map-{key}-text">{DESCRIPTIONS[name]}</desc>'
             f'<defs><linearGradient id="map-{key}-alpha" gradientUnits="userSpaceOnUse" x1="{LEFT}" x2="{RIGHT}">{stops}'
             f'</linearGradient></defs><polygon points="{outline}" fill="url(#map-{key}-alpha)" opacity="0.13"/>'
             f'<text x="8" y="20" font-weight="600" font-size="15" aria-hidden="true">{name}</text>'
-            f'{"".join(_drawing(place, f"url(#map-{key}-alpha)") for place in places)}</svg></figure>')
+            f'{"".join(_drawing(place, f"url(#map-{key}-alpha)") for place in places)}</svg></div>')
 
 
 def _corners(places):

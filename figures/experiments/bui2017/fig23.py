@@ -194,7 +194,7 @@ def draw_placements(fig, results, alphas=(0.0, 0.5, 1.0)):
     for ax, alpha in zip(panels, alphas):
         draw_places(ax, results, alpha, size=8)
         ax.set(xlabel="", ylabel="")
-    fig.supxlabel("first input", fontsize=12.5)
+    fig.supxlabel("first input")
     panels[0].set_ylabel("second input")
 
 
@@ -213,12 +213,12 @@ def draw_places(ax, results, alpha, data=0, kernel="learnt", size=12):
     ax.plot(*Z[inside].T, "^", ms=size, color=style.colours["pseudo"], mec=style.CARD, mew=1.2)
     for place, count in _stacks(Z[inside]):
         if count > 1:
-            ax.text(*(place + 0.2), f"{count}", color=style.INK, fontsize=10, weight="bold", gid="stacked")
+            ax.text(*(place + 0.2), f"{count}", color=style.INK, weight="bold", gid="stacked")
     at_frame = Z[~inside] * (VIEW - 0.1) / np.abs(Z[~inside]).max(axis=1, keepdims=True)
     for place, count in _stacks(at_frame):      # an arrow at the frame for those that have left the picture
         ax.annotate("", place, 0.85 * place, arrowprops={"arrowstyle": "-|>", "lw": 2.5, "color": style.colours["pseudo"]})
         if count > 1:
-            ax.text(*(0.78 * place), f"{count}", color=style.INK, fontsize=10, weight="bold", gid="left")
+            ax.text(*(0.78 * place), f"{count}", color=style.INK, weight="bold", gid="left")
     ax.set(xlim=(-VIEW, VIEW), ylim=(-VIEW, VIEW), aspect="equal")
     between = ": " if size == 12 else "\n"
     style.label(ax, x="first input", y="second input", title=f"{style.alpha_label(alpha)}{between}distance {row['distance']:.2f}")

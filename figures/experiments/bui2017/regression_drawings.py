@@ -62,20 +62,20 @@ def draw_duels(fig, won):
     ----------
     won : dict of metric -> what `duels` returns; in bold where the interval over splits does not hold 50 %
     """
-    for ax, (metric, (value, low, high)) in zip(fig.subplots(1, 2), won.items()):
-        ax.imshow(value, cmap=DUEL, norm=TwoSlopeNorm(50, 0, 100))
+    for ax, (metric, (value, low, high)) in zip(fig.subplots(2, 1), won.items()):
+        ax.imshow(value, cmap=DUEL, norm=TwoSlopeNorm(50, 0, 100), aspect="auto")
         for (row, column), share in np.ndenumerate(value):
             if row != column:
                 certain = low[row, column] > 50 or high[row, column] < 50
-                ax.text(column, row, f"{share:.0f}", ha="center", va="center", fontsize=9.5,
+                ax.text(column, row, f"{share:.0f}", ha="center", va="center",
                         fontweight="bold" if certain else "normal")
         ticks = [f"{alpha:g}" for alpha in ALPHAS]
-        ax.set_xticks(range(8), ticks, fontsize=9.5)
-        ax.set_yticks(range(8), ticks, fontsize=9.5)
+        ax.set_xticks(range(8), ticks)
+        ax.set_yticks(range(8), ticks)
         ax.tick_params(length=0)
         ax.spines[:].set_visible(False)
-        style.label(ax, x="... against", title=METRICS[metric])
-    fig.axes[0].set_ylabel("wins of ...")
+        style.label(ax, y="wins of ...", title=METRICS[metric])
+    ax.set_xlabel("... against")
 
 
 def draw_tests(fig, results):
@@ -94,9 +94,10 @@ def draw_tests(fig, results):
                 ax.plot(sizes.index(M), sets.index(data), "s" if size > 4 else ".", ms=0.75 * size, color=colour,
                         alpha=strength, markeredgewidth=0)
             ax.set(xlim=(-0.6, len(sizes) - 0.4), ylim=(len(sets) - 0.4, -0.6))
-            ax.set_xticks(range(len(sizes)), sizes, fontsize=11)
-            ax.set_yticks(range(len(sets)), sets, fontsize=11)
-            ax.set_title(f"{METRICS[metric]}: {NAMES[first]} − {NAMES[second]}", fontsize=11)
+            ax.set_xticks(range(len(sizes)), sizes, rotation=90)
+            ax.set_yticks(range(len(sets)), sets)
+            ax.set_title(f"{NAMES[first]} − {NAMES[second]}")
+        row[0].set_ylabel(METRICS[metric])
     for ax in row:
         style.label(ax, x="M")
 
@@ -122,7 +123,7 @@ def draw_traces(fig, results, data, metric):
             log_axis(ax, traces.min().min(), traces.max().max())
         ax.minorticks_off()
     axes[0].set_ylabel(f"{ {**METRICS, 'nlml': 'NLML'}[metric]}, {data}")
-    fig.supxlabel("M", fontsize=13)
+    fig.supxlabel("M")
 
 
 def trimmed(results, metric, share):
@@ -171,7 +172,7 @@ def draw_nemenyi(fig, results, count):
         for place, (alpha, rank) in enumerate(ranks.sort_values().items()):
             colour = style.alpha_colour(alpha)
             ax.plot(rank, place, "o", ms=9, color=colour, markerfacecolor=colour if rank > ranks.min() + distance else style.CARD)
-            ax.text(rank + 0.12, place, f"{alpha:g}", va="center", fontsize=11)
+            ax.text(rank + 0.12, place, f"{alpha:g}", va="center")
         ax.set(xlim=(1, 8.4), ylim=(7.7, -0.7), yticks=[])
         pairs = len(told_apart(ranks, count))
         style.label(ax, title=f"{title}, {count} sets: {pairs} of 28 pairs told apart")

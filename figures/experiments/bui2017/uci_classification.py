@@ -123,8 +123,8 @@ def _histogram(ax, difference):
     reach = np.abs(difference).quantile(0.95) if len(difference) else 1.0
     ax.hist(difference.clip(-reach, reach), bins=np.linspace(-reach, reach, 14), color=style.colours["data"])
     ax.axvline(0, color=style.INK, lw=0.8)
-    for x, count, side in ((0.02, (difference < 0).sum(), "left"), (0.98, (difference > 0).sum(), "right")):
-        ax.text(x, 1.02, str(count), ha=side, va="bottom", fontsize=11, transform=ax.transAxes)
+    for x, count, side in ((0.46, (difference < 0).sum(), "right"), (0.54, (difference > 0).sum(), "left")):
+        ax.text(x, 1.02, str(count), ha=side, va="bottom", transform=ax.transAxes)
     ax.set(xlim=(-reach, reach), xticks=[], yticks=[])
     for spine in ax.spines.values():
         spine.set_visible(False)
@@ -151,8 +151,8 @@ def draw_ranks(fig, results):
                 column[0].scatter(j, i, s=10 + 5 * abs(value - 50), linewidth=1.2, edgecolor=colour,
                                   facecolor=colour if low > 50 or high < 50 else style.CARD)
         column[0].set(xticks=places, yticks=places, xlim=(-0.6, 7.6), ylim=(7.6, -0.6))
-        column[0].set_xticklabels(powers, fontsize=10.5)
-        column[0].set_yticklabels(powers, fontsize=10.5)
+        column[0].set_xticklabels(powers, rotation=90)
+        column[0].set_yticklabels(powers)
         style.label(column[0], y="this α", x="against this α", title=title)
         rank = significance.average_ranks(wide)
         for place, alpha in zip(places, ALPHAS):
@@ -160,7 +160,7 @@ def draw_ranks(fig, results):
             column[1].bar(place, value, color=style.alpha_colour(alpha))
             column[1].plot([place, place], [low, high], color=style.INK, lw=1.5)
         column[1].set(xticks=places, ylim=(1, 8))
-        column[1].set_xticklabels(powers, fontsize=10.5)
+        column[1].set_xticklabels(powers, rotation=90)
         style.label(column[1], x="power α", y="average rank")
 
 

@@ -139,8 +139,8 @@ def draw_pairs(fig, results, published=None):
                 ax.set(xscale="log", yscale="log")
             corner = (0.58, 0.06) if upper == 1.0 else (0.06, 0.64)      # where the cloud is not
             draw_margins(ax.inset_axes([*corner, 0.4, 0.3]), margins(results, metric, upper, lower))
-            paper = f" (paper {published[metric, upper, lower]} %)" if published else " below"
-            ax.set_title(f"{wins(results, metric, upper, lower):.0f} %{paper}", fontsize=11.5)
+            paper = f"\n(paper {published[metric, upper, lower]} %)" if published else " below"
+            ax.set_title(f"{wins(results, metric, upper, lower):.0f} %{paper}")
             style.label(ax, x=f"{title}, {NAMES[lower]}", y=f"{NAMES[upper]}")
     fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=min(len(present), 4),
                markerscale=2.5, handletextpad=0.1)
@@ -163,7 +163,7 @@ def draw_ranks(fig, results):
         places = np.arange(len(rank))
         ax.bar(places, rank["value"], color=style.alpha_colour(rank.index.to_numpy()))
         ax.vlines(places, rank["low"], rank["high"], color=style.INK, lw=1.5)
-        ax.set_xticks(places, [f"{alpha:g}" for alpha in rank.index], fontsize=11)
+        ax.set_xticks(places, [f"{alpha:g}" for alpha in rank.index], rotation=90)
         style.label(ax, x="power α", title=title)
     fig.axes[0].set_ylabel("average rank (1 is best)")
 

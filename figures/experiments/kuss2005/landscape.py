@@ -136,7 +136,7 @@ def draw(fig, results):
         cells = results.pivot(index="log_amplitude", columns="log_lengthscale", values=name)
         lines = ax.contour(cells.columns, cells.index, cells, levels=levels, cmap="viridis", linewidths=1.6)
         written = {level: f"−{mark:g}" if name != "ep_loss" else f"{mark:g}" for level, mark in zip(levels, marks)}
-        ax.clabel(lines, levels=levels[1::2], fmt=written, fontsize=10)
+        ax.clabel(lines, levels=levels[1::2], fmt=written)
         ax.plot(chosen[title]["log_lengthscale"], chosen[title]["log_amplitude"], "*", color=style.colours["ep"], ms=15,
                 mec=style.colours["ink"], clip_on=False, zorder=5)
         ax.set(xticks=[0, 2, 4], ylim=(-0.5, 5.3))

@@ -11,10 +11,10 @@ BOXES = {  # name -> centre, heading, what it holds
     "expectation": ((0.83, 0.2), "expectation", r"$\theta_g,\quad m,\quad \Theta$"),
 }
 ARROWS = (  # from, to, formula, where it stands
-    ("model", "natural", r"$P=V^{-1}$" "\n" r"$b=V^{-1}m$", (0.415, 0.51), "left"),
+    ("model", "natural", r"$P=V^{-1}$" "\n" r"$b=V^{-1}m$", (0.44, 0.56), "left"),
     ("natural", "model", r"$V=P^{-1},\ m=Vb$", (0.06, 0.56), "left"),
     ("model", "expectation", r"$\theta_g=Rg$" "\n" r"$\Theta=-\frac{1}{2}(V+mm^\top)$", (0.98, 0.6), "right"),
-    ("expectation", "model", r"$g=R^{-1}\theta_g$" "\n" r"$V=-2\Theta-mm^\top$", (0.65, 0.385), "right"),
+    ("expectation", "model", r"$g=R^{-1}\theta_g$" "\n" r"$V=-2\Theta-mm^\top$", (0.66, 0.4), "right"),
     ("natural", "expectation", r"$\nabla A$", (0.5, 0.275), "center"),
     ("expectation", "natural", r"$\nabla A^{*}$", (0.5, 0.075), "center"),
 )
@@ -35,7 +35,7 @@ def draw(fig):
         margins = [0.2 if abs(along[1]) < 0.1 else 0.21, 0.2 if abs(along[1]) < 0.1 else 0.21]
         ax.annotate("", xy=other - margins[1] * along + shift, xytext=one + margins[0] * along + shift,
                     arrowprops={"arrowstyle": "-|>", "color": style.INK, "lw": 1.2, "shrinkA": 0, "shrinkB": 0})
-        ax.text(*place, text, ha=side, va="center", fontsize=12)
+        ax.text(*place, text, ha=side, va="center")
 
 
 def round_trip(bases, model):

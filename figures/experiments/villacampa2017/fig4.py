@@ -131,7 +131,8 @@ def draw_losses(fig, results):
             ax.set(xscale="log", yscale="log")
             ax.set_yticks(*TICKS[metric])
             ax.minorticks_off()
-            style.label(ax, title=f"{title}, $M = {M}$", x="processor seconds" if metric == "error_rate" else "")
+            style.label(ax, title=f"$M = {M}$", x="processor seconds" if metric == "error_rate" else "")
+        axes[0].set_ylabel(title)
     fig.legend(*fig.axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
 
 

@@ -90,9 +90,9 @@ def draw(fig, results, longer=(), checkpoints=()):
 
     `longer`: rows of `vil_fig5_long`, with its checkpoints.
     """
-    lines = [(row, CHECKPOINTS, KINDS[row["pseudo_inputs"]], f"{NAMES[row['method']]}, {row['pseudo_inputs']} places")
+    lines = [(row, CHECKPOINTS, KINDS[row["pseudo_inputs"]], f"{SHORT[row['method']]}, {row['pseudo_inputs']} places")
              for row in results.to_dict("records")]
-    lines += [(row, checkpoints, (0, (6, 1)), f"{NAMES[row['method']]}, own places, long run") for row in longer]
+    lines += [(row, checkpoints, (0, (6, 1)), f"{SHORT[row['method']]}, own places, long run") for row in longer]
     for ax, (metric, paper) in zip(fig.subplots(1, 2), PAPER.items()):
         scale, title, ticks = PANELS[metric]
         for row, numbers, dashes, label in lines:
