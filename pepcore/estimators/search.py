@@ -117,7 +117,7 @@ class PowerEPRegressorCV(_ChoosesAlpha, PowerEPRegressor):
     alphas : sequence of powers in [0, 1]
     cv : None for 5 folds, a number of folds, a splitter, an iterable of (train, test), or "leave-one-out"
         The last scores each power by its own fit, which costs no refit; but hyper-parameters and pseudo-inputs have then
-        seen the datum that is left out.
+        seen the datum that is left out. Give `alphas` up to 0.9 with it: it is far too optimistic at 1.
     scoring : None for the mean log density of the targets left out, in nats; or a name or a callable as in scikit-learn
     n_jobs : int, folds in parallel, as in joblib; None for one
     kernel, likelihood, M, Z, noise, optimise, restarts, max_evaluations, batch, epochs, standardise, random_state : as for

@@ -93,3 +93,14 @@ def test_code_of_a_page_to_look_things_up_in_is_narrow_too():
     for name in REFERENCES:
         cells = json.loads((ROOT / "chapters" / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"]
         assert [line for code in visible(cells) for line in code.splitlines() if len(line) > WIDEST] == []
+
+
+@pytest.mark.parametrize("path", [path for path in CHAPTERS if path.stem != "start-here"], ids=lambda path: path.stem)
+def test_chapters_have_one_frame(path):
+    """All but the first page, which is an entrance."""
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    headings = re.findall(r"^## (.*)$", prose(cells), re.MULTILINE)
+    assert headings[0].startswith("The picture: ")
+    assert headings[-5:] == ["Exercises", "Key equations", "What to take away", "Errata", "Further reading"]
+    assert "Claimed and reproduced" in headings
+    assert source(cells[-1]).splitlines()[-1].startswith(("Next: ", "This was the last chapter."))

@@ -48,7 +48,6 @@ OUTPUTS = ("nll", "point", "train_nll", "log_evidence", "loo_nll", "loo_point", 
            "noise", "converged")
 
 GAPS = ("noise",)           # labels have none
-UNFINISHED = "the computation goes on"
 
 
 def grid():
