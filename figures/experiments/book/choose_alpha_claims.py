@@ -165,10 +165,11 @@ def printed(compared, decimals=3):
     ends = compared[["low", "high"]].map(lambda end: f"{end:z.{decimals}f}".replace("-", "\N{MINUS SIGN}"))
     counts = compared[["wins", "ties", "losses"]].map(lambda count: f"{count:.0f}")
     known = compared["verdict"].notna()
-    shown = pd.DataFrame({"95 % interval": ends["low"] + " to " + ends["high"], "verdict": compared["verdict"],
+    verdicts = compared[["verdict"]].where(known, None)     # the first column: a phone shows three
+    shown = pd.DataFrame({"95 % interval": ends["low"] + " to " + ends["high"],
                           "won, tied, lost": counts.agg(", ".join, axis=1)}).where(known, None)
     first, last = (["regret", "se"], ["fits"]) if "regret" in compared else (["mean"], [])
-    return compared[first].join(shown).join(compared[last])
+    return verdicts.join(compared[first]).join(shown).join(compared[last])
 
 
 def frequencies(results, by="nll"):
