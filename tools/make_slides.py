@@ -142,6 +142,8 @@ def of_section(section):
             continue
         if shown.name == "figure":
             put_equations()
+            for folded in shown.select("details"):      # for reading on the page, not for a slide
+                folded.decompose()
             found.append(("slider" if shown.select_one(".slider-box") else "figure", slide(heading, str(shown))))
         else:
             equations.append(lead(shown) + str(shown))
