@@ -68,10 +68,9 @@ def jupyterlab(tmp_path_factory):
     server.wait()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("path", build_book.chapters(), ids=lambda path: path.stem)
-def test_a_chapter_reads_in_jupyterlab(jupyterlab, path):
-    """Boxes, labels and links are set, not shown as they are written, and no window covers them."""
+@pytest.fixture
+def page():
+    """An empty page of a browser."""
     from playwright.sync_api import sync_playwright
 
     installed = next(filter(None, map(shutil.which, INSTALLED)), None)
@@ -81,42 +80,41 @@ def test_a_chapter_reads_in_jupyterlab(jupyterlab, path):
         browser = playwright.chromium.launch(executable_path=installed, args=OPTIONS)
         page = browser.new_page()
         page.set_default_timeout(PATIENCE)
-        page.goto(f"{jupyterlab}/lab/tree/chapters/{path.name}?reset")
-        page.locator(".jp-MarkdownCell").first.wait_for()
-        page.wait_for_function(RENDERED)
-        texts = page.locator(".jp-MarkdownCell").evaluate_all("cells => cells.map(cell => cell.innerText)")
-        assert len(texts) > 3
-        assert [text[max(0, found.start() - 80):found.end() + 80] for text in texts for found in RAW.finditer(text)] == []
-        assert page.locator(".jp-Dialog, .Toastify__toast").count() == 0
+        yield page
         browser.close()
 
 
 @pytest.mark.slow
-def test_sliders_and_answers_are_live_in_jupyterlab(jupyterlab):
-    """In the first chapter, with its first cell run: its slider draws another picture, and an answer is judged in place."""
-    from playwright.sync_api import expect, sync_playwright
+@pytest.mark.parametrize("path", build_book.chapters(), ids=lambda path: path.stem)
+def test_a_chapter_reads_in_jupyterlab(jupyterlab, page, path):
+    """Boxes, labels and links are set, not shown as they are written, and no window covers them."""
+    page.goto(f"{jupyterlab}/lab/tree/chapters/{path.name}?reset")
+    page.locator(".jp-MarkdownCell").first.wait_for()
+    page.wait_for_function(RENDERED)
+    texts = page.locator(".jp-MarkdownCell").evaluate_all("cells => cells.map(cell => cell.innerText)")
+    assert len(texts) > 3
+    assert [text[max(0, found.start() - 80):found.end() + 80] for text in texts for found in RAW.finditer(text)] == []
+    assert page.locator(".jp-Dialog, .Toastify__toast").count() == 0
 
-    installed = next(filter(None, map(shutil.which, INSTALLED)), None)
-    with sync_playwright() as playwright:
-        if not installed and not os.path.exists(playwright.chromium.executable_path):
-            pytest.skip(NEEDS_BROWSER)
-        browser = playwright.chromium.launch(executable_path=installed, args=OPTIONS)
-        page = browser.new_page()
-        page.set_default_timeout(PATIENCE)
-        page.goto(f"{jupyterlab}/lab/tree/chapters/start-here.ipynb?reset")
-        first, answer = page.locator(".jp-CodeCell").first, page.locator(".jp-CodeCell", has_text="start-noise").first
-        first.locator(".jp-Placeholder-content").first.click()      # unfolds the code
-        first.locator(".cm-content").click()
-        page.keyboard.press("ControlOrMeta+Enter")
-        answer.locator(".cm-content").click()
-        page.keyboard.press("ControlOrMeta+A")
-        page.keyboard.insert_text('_ = check("start-noise", 0.9)')
-        page.keyboard.press("ControlOrMeta+Enter")
-        expect(answer.locator(".jp-OutputArea-output").last).to_contain_text("what is its variance", timeout=PATIENCE)
-        slider = page.locator(".jp-CodeCell .widget-slider [role=slider]").first
-        picture = page.locator(".jp-CodeCell .widget-html img").first
-        before = picture.get_attribute("src")
-        slider.focus()
-        page.keyboard.press("ArrowRight")
-        expect(picture).not_to_have_attribute("src", before, timeout=PATIENCE)
-        browser.close()
+
+@pytest.mark.slow
+def test_sliders_and_answers_are_live_in_jupyterlab(jupyterlab, page):
+    """In the first chapter, with its first cell run: its slider draws another picture, and an answer is judged in place."""
+    from playwright.sync_api import expect
+
+    page.goto(f"{jupyterlab}/lab/tree/chapters/start-here.ipynb?reset")
+    first, answer = page.locator(".jp-CodeCell").first, page.locator(".jp-CodeCell", has_text="start-noise").first
+    first.locator(".jp-Placeholder-content").first.click()      # unfolds the code
+    first.locator(".cm-content").click()
+    page.keyboard.press("ControlOrMeta+Enter")
+    answer.locator(".cm-content").click()
+    page.keyboard.press("ControlOrMeta+A")
+    page.keyboard.insert_text('_ = check("start-noise", 0.9)')
+    page.keyboard.press("ControlOrMeta+Enter")
+    expect(answer.locator(".jp-OutputArea-output").last).to_contain_text("what is its variance", timeout=PATIENCE)
+    slider = page.locator(".jp-CodeCell .widget-slider [role=slider]").first
+    picture = page.locator(".jp-CodeCell .widget-html img").first
+    before = picture.get_attribute("src")
+    slider.focus()
+    page.keyboard.press("ArrowRight")
+    expect(picture).not_to_have_attribute("src", before, timeout=PATIENCE)
