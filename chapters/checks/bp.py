@@ -24,7 +24,7 @@ from scipy.special import gammaln, logsumexp
 from pepcore.likelihoods import Poisson, Probit, StudentT
 from pepcore.sites import Sites, cavity, target
 
-RATE, H = 100.0, 0.25       # exercises 1 and 6: the rate, and the variance of the residual in its logarithm
+RATE, H = 100.0, 0.25       # exercises 1 and 8: the rate, and the variance of the residual in its logarithm
 GROWTH = np.exp(H)
 MEAN = RATE * np.sqrt(GROWTH)
 OF_THE_RATE = MEAN**2 * (GROWTH - 1)
@@ -71,7 +71,7 @@ number(
 )
 
 
-@checker("bp-3-means", never=["d1 / c", "d1 * s_out / s"])
+@checker("bp-4-means", never=["d1 / c", "d1 * s_out / s"])
 def means(answer):
     rng = np.random.default_rng(0)
     A, h = 0.7 * rng.normal(size=(4, 15)), rng.exponential(size=15)
@@ -108,7 +108,7 @@ WORST = minimize_scalar(_precision, bounds=(0.0, 20.0), method="bounded", option
 TAKEN, GIVEN = _precision(WORST), _precision(0.0)
 
 numbers(
-    "bp-4-wild",
+    "bp-3-wild",
     {"distance": WORST, "precision": TAKEN, "readings": -GIVEN / TAKEN},
     digits=3,
     mistakes=[
@@ -128,7 +128,7 @@ numbers(
 )
 
 
-@checker("bp-5-missing", never=["sparse[-1] > full[-1]"])
+@checker("bp-7-missing", never=["sparse[-1] > full[-1]"])
 def missing(answer):
     powers, sparse, full = (as_array(part) for part in as_things(
         answer, 3, "powers (S,), the sparse model's log evidences (S,) and the full process' (S,)"))
@@ -163,7 +163,7 @@ def _log_sums(alpha, outer=True):
 
 
 numbers(
-    "bp-6-loses",
+    "bp-8-loses",
     lambda: (_log_sums(0.5), _log_sums(0.0)),
     labels=["α = ½", "α = 0"],
     digits=3,

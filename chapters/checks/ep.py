@@ -158,27 +158,52 @@ def largest_step(answer):
         return "Right in most cases. Take the minimum over the eigenvalues of their own bounds."
 
 
+def _alike(tau, nu, N, s_0, others):
+    variance = 1 / (1 / s_0 + others * tau)
+    mean = variance * others * nu
+    _, d1, d2 = Probit().log_moment(1.0, mean, variance, 1.0)
+    new = target(mean, variance, d1, d2, 1.0)
+    return np.array([new.tau, new.nu], dtype=float)
+
+
+@cache
+def _first_unstable(s_0=100.0, h=1e-6):
+    """The smallest N at whose fixed point the undamped map has an eigenvalue outside the unit circle."""
+    for N in range(2, 60):
+        point = np.array([0.1, 0.1])
+        for _ in range(400):        # damped, so that it arrives also where the undamped map does not
+            point = 0.7 * point + 0.3 * _alike(*point, N, s_0, N - 1)
+        columns = [(_alike(*(point + d), N, s_0, N - 1) - _alike(*(point - d), N, s_0, N - 1)) / (2 * h)
+                   for d in h * np.eye(2)]
+        if np.abs(np.linalg.eigvals(np.array(columns).T)).max() > 1:
+            return N
+    raise ArithmeticError("stable for all N tried")
+
+
 @checker("ep-6-alike", never=["-d2 / (1 + d2", "1/s_0 + (N-1) tau"])
 def alike_map(answer):
-
-    def right(tau, nu, N, s_0, others):
-        variance = 1 / (1 / s_0 + others * tau)
-        mean = variance * others * nu
-        _, d1, d2 = Probit().log_moment(1.0, mean, variance, 1.0)
-        new = target(mean, variance, d1, d2, 1.0)
-        return np.array([new.tau, new.nu], dtype=float)
-
+    function, smallest = as_things(answer, 2, "the function and the smallest N")
     settings = (0.3, 0.4, 7, 5.0)
-    result = as_array(called(answer, *settings), shape=(2,))
-    if close(result, right(*settings, others=7)):
+    result = as_array(called(function, *settings), shape=(2,))
+    if close(result, _alike(*settings, others=7)):
         return "The cavity contains all N sites; the site's own one has to come out."
-    if close(result, right(*settings, others=0)):
+    if close(result, _alike(*settings, others=0)):
         return "The cavity is the prior alone; N - 1 other sites belong to it."
-    if close(result[::-1], right(*settings, others=6)):
+    if close(result[::-1], _alike(*settings, others=6)):
         return "Those are the right numbers the wrong way round: tau first, then nu."
-    if not close(result, right(*settings, others=6)):
+    if not close(result, _alike(*settings, others=6)):
         return ("not the new site. Write the cavity down for N = 1 and N = 2 first; then come the moments, then the "
                 "target.")
+    if smallest is None or smallest is Ellipsis:
+        raise Feedback("the function is right. The smallest N is still missing.")
+    N = as_number(smallest)
+    if N == _first_unstable() - 1:
+        return "The function is right. That N is the last stable one, or it counts the other sites only."
+    if N < _first_unstable():
+        return "The function is right. For that N it converges: start the undamped iteration near its fixed point."
+    if N != _first_unstable():
+        return ("The function is right. A smaller N is unstable already: the slowest oscillations take many sweeps to "
+                "grow, so look at the eigenvalues of the map at its fixed point.")
 
 
 number(
