@@ -91,7 +91,7 @@ def test_corrected_t_test_is_the_usual_one_without_overlap_and_milder_with_it():
 
 @pytest.mark.parametrize("splits", [2, 3])
 def test_splits_of_the_same_rows_have_the_covariance_of_their_overlap(splits):
-    """:eq:`wc-covariance`, :eq:`wc-variance` and :eq:`wc-corrected`, averaged over all splits of five rows with two to test.
+    """All splits of five rows with two to test: :eq:`wc-covariance`, :eq:`wc-variance` and :eq:`wc-corrected`.
 
     The rows' differences are independent with variance 1: the covariance of two reports is the overlap over 2².
     """

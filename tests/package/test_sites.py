@@ -89,7 +89,7 @@ def test_target_at_zero_is_the_natural_gradient():
 
 
 def log_normaliser(mean, variance):
-    """:eq:`ep-normaliser`."""
+    """The log-integral :eq:`ep-normaliser`."""
     return 0.5 * np.log(2 * np.pi * variance) + 0.5 * mean**2 / variance
 
 
