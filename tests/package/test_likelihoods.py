@@ -298,7 +298,7 @@ def test_a_new_likelihood_is_short():
 
 @pytest.mark.parametrize("y", [0, 1, 7])
 def test_the_negative_binomial_is_a_poisson_whose_rate_varies(y):
-    """The likelihood :eq:`sc-negative-binomial` is the Poisson probability averaged over a factor of mean 1 and variance 1/shape."""
+    """The likelihood :eq:`sc-negative-binomial` is Poisson's, averaged over a factor of mean 1 and variance 1/shape."""
     shape, f = 2.5, 0.8
     varied = lambda x: poisson.pmf(y, x * np.exp(f)) * gamma.pdf(x, shape, scale=1 / shape)
     assert np.exp(NegativeBinomial(shape).log_density(y, f)) == pytest.approx(quad(varied, 0, 30)[0], rel=1e-7)
