@@ -21,7 +21,7 @@ IN_CELL = re.compile(r"\(([\w-]+)\)")  # a code cell says "(label)"
 STEPS = {  # the equations that no code names, and why
     "ep-family": "the definition of an exponential family and its log-integral",
     "sc-family": "the shape of the approximation; what follows from it is checked",
-    "sr-model": "the definition of the model, which gp-prior-split makes",
+    "sr-model": "the definition of the model: gp-prior-split with noise",
 }
 
 
