@@ -202,6 +202,8 @@ def pull_back_blocks(features: Features, derivatives: Callable) -> dict[str, Any
 
     `derivatives` takes (rows, A (M, B), h (B,)) to dA (M, B), a fresh array in Fortran order, which is written over, and
     dh (B,). Several threads may call it at the same time.
+
+    Source: :eq:`gp-total`, :eq:`gp-pull-back`.
     """
 
     def through_features(rows: slice, A: Array, h: Array, T: Array) -> tuple[Array, Array]:

@@ -24,7 +24,7 @@ class ImproperCavityError(ArithmeticError):
 class Sites:
     """Gaussian sites t_n(f) ∝ exp(ν_n f − ½ τ_n f²), one per datum.
 
-    Source: bui2017 eqs (64) and (77) with τ = 1/v_n and ν = g_n/v_n; :eq:`ep-site`, :eq:`pep-sites`.
+    Source: bui2017 eqs (64) and (77) with τ = 1/v_n and ν = g_n/v_n; :eq:`ep-factors`, :eq:`ep-site`, :eq:`pep-sites`.
     """
 
     tau: Array  #: (N,) precisions, in units of 1/f²

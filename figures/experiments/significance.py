@@ -128,7 +128,7 @@ def corrected_t_test(first, second, test_fraction):
     first, second : (splits,) paired losses
     test_fraction : float, share of the rows that is held out
 
-    Source: nadeau2003.
+    Source: nadeau2003; :eq:`wr-corrected`, :eq:`wc-corrected`.
     """
     difference = np.asarray(first) - np.asarray(second)
     n, variance = len(difference), np.var(difference, ddof=1)

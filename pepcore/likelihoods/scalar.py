@@ -80,7 +80,7 @@ class Likelihood(Protocol):
         return {key: expectation(key) for key in self.parameters}
 
     def log_predictive(self, y: Array, mean: Array, variance: Array) -> Array:
-        """log E[p(y|f)] (S,), the log-probability (density) of y (S,)."""
+        """log E[p(y|f)] (S,), the log-probability (density) of y (S,). Source: :eq:`ep-tilted`."""
         return self.log_moment(y, mean, variance, 1.0)[0]
 
 
@@ -276,7 +276,7 @@ class StudentT(Likelihood):
         return {"scale": self.scale}
 
     def derivatives(self, y: Array, f: Array) -> tuple[Array, Array, Array]:
-        """log p(y|f) and its first two derivatives in f."""
+        """log p(y|f) and its first two derivatives in f. Source: :eq:`bp-student`."""
         nu, residual = self.degrees, y - f
         width2 = nu * self.scale**2
         spread = width2 + residual**2

@@ -196,7 +196,7 @@ def _site(
     `spread`, alone, and its logarithm loses ½ τ · kept on average. `shrinkage` is 1 + d2 · (spread + kept).
 
     Source: csato2002 eqs (108) to (114), with the constant of eq. (111) that eq. (113) lacks; :eq:`cs-site`,
-    :eq:`cs-rho`.
+    :eq:`cs-rho`, :eq:`ep-height`, :eq:`ep-site-height`.
     """
     tau, nu = -d2 / shrinkage, (d1 - d2 * mean) / shrinkage
     return tau, nu, l - site_log_mass(tau, nu, mean, spread + kept) - 0.5 * tau * kept

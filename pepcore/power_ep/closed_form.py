@@ -90,7 +90,7 @@ def regression(
     NotPositiveDefiniteError if K_uu cannot be factorised even with a jitter of 1e-2
 
     Source: bui2017 sections 3.4 and 3.7, with the sign of the last term of the structured evidence corrected;
-    :eq:`sr-posterior`, :eq:`sr-collapsed`, :eq:`sr-evidence`, :eq:`sr-gradient`, :eq:`sr-private`,
+    :eq:`sr-sites`, :eq:`sr-posterior`, :eq:`sr-collapsed`, :eq:`sr-evidence`, :eq:`sr-gradient`, :eq:`sr-private`,
     :eq:`sr-blocks`, :eq:`sr-rotation`.
     """
     check_kernel(kernel)
@@ -226,6 +226,8 @@ def pointwise_gradient(features: Features, solution: Solution, nu: Array, noise:
         Σ dA Aᵀ = m mᵀ − (I − V) + gram − A diag(α fit) Aᵀ.
 
     Where all α are 0, d is the noise, dA = m vᵀ + (I − V) A/d, and Σ s/d² = tr(I − V)/noise.
+
+    Source: :eq:`sr-gradient`, :eq:`sr-identities`.
     """
     basis, mean, V = features.basis, solution.mean, cholesky_inverse(solution.precision_cholesky)
     explained = np.eye(len(mean)) - V

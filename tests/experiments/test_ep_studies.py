@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from scipy.optimize import minimize_scalar
 from scipy.special import ndtr
 from scipy.stats import norm
 
@@ -10,6 +11,8 @@ from figures.experiments import runner
 from figures.experiments.book import learnt_powers, liar
 from figures.experiments.bui2017 import divergence_claims
 from figures.experiments.kuss2005 import landscape
+from pepcore.likelihoods import Probit
+from pepcore.sites import Sites, cavity, target
 
 ROWS = [("learnt_powers", {"split": 3, "alpha": 0.4}, ["log_evidence", "nll", "test_error", "nll_by_0", "nll_by_1"]),
         ("kuss_landscape", {"log_lengthscale": 2.0, "log_amplitude": 1.0}, ["ep", "laplace", "ep_loss", "laplace_loss"])]
@@ -103,3 +106,53 @@ def test_the_divergence_is_not_symmetric_but_at_one_half():
     p, q = divergence_claims.gaussian(0, 1), divergence_claims.gaussian(1, 2)
     apart = {alpha: divergence_claims.divergence(alpha, p, q) - divergence_claims.divergence(alpha, q, p) for alpha in (0.3, 0.5)}
     assert abs(apart[0.3]) > 0.01 > 1e-12 > abs(apart[0.5])
+
+
+def two_humps():
+    return 0.6 * divergence_claims.gaussian(-1, 0.7) + 0.4 * divergence_claims.gaussian(2, 1.2)
+
+
+@pytest.mark.parametrize("alpha", [0.2, 0.5, 0.9])
+def test_the_slope_of_the_divergence_is_a_difference_of_moments(alpha):
+    """The derivative :eq:`pep-stationary` in the natural parameters of a Gaussian, by differences."""
+    f, cell, p = divergence_claims.GRID, divergence_claims.CELL, two_humps()
+    eta = np.array([0.3, 0.5])                         # precision-mean and precision
+    q_of = lambda eta: divergence_claims.gaussian(eta[0] / eta[1], eta[1] ** -0.5)
+    q, T = q_of(eta), np.array([f, -0.5 * f**2])
+    centred = T - cell * (T @ q)[:, None]
+    expected = -cell * centred @ (p**alpha * q ** (1 - alpha)) / alpha
+    ends = [[divergence_claims.divergence(alpha, p, q_of(eta + step * e)) for step in (1e-5, -1e-5)] for e in np.eye(2)]
+    assert [(up - down) / 2e-5 for up, down in ends] == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("alpha", [0.2, 0.5, 0.9])
+def test_the_best_mass_is_the_renyi_bound(alpha):
+    """Of all multiples of a Gaussian, that of mass :eq:`pep-renyi` is nearest to two humps of mass 2.5; it rises with α."""
+    p, q = 2.5 * two_humps(), divergence_claims.gaussian(0.5, 1.8)
+    log_mass = lambda alpha: np.log(divergence_claims.CELL * np.sum(p**alpha * q ** (1 - alpha))) / alpha
+    apart = lambda log_mass: divergence_claims.divergence(alpha, p, np.exp(log_mass) * q)
+    found = minimize_scalar(apart, bounds=(-3, 3), options={"xatol": 1e-9}).x
+    assert found == pytest.approx(log_mass(alpha), abs=1e-6)
+    assert log_mass(alpha - 0.1) < log_mass(alpha) < log_mass(1.0) == pytest.approx(np.log(2.5))
+
+
+def test_the_jacobian_tells_the_longest_step():
+    """Labels that all agree: the step :eq:`ep-step-bound` parts those that converge from those that do not."""
+    (K, _), y, alpha = divergence_claims.classifier(100.0), np.ones(24), 1.0
+
+    def goal(point):
+        sites = Sites(point[:24], point[24:])
+        Sigma = np.linalg.solve(np.eye(24) + K * sites.tau, K)
+        m, v = cavity(Sigma @ sites.nu, np.diag(Sigma), sites, alpha)
+        _, d1, d2 = Probit().log_moment(y, m, v, alpha)
+        new = target(m, v, d1, d2, alpha)
+        return np.concatenate([new.tau, new.nu])
+
+    sites, *_ = divergence_claims.sweep(K, y, alpha, 0.3, 1e-10)
+    fixed = np.concatenate([sites.tau, sites.nu])
+    J = np.transpose([(goal(fixed + e) - goal(fixed - e)) / 2e-5 for e in 1e-5 * np.eye(48)])
+    smallest = min(np.linalg.eigvals(J), key=lambda value: value.real)
+    assert abs(smallest.imag) < 1e-6 and smallest.real < -1     # the full step fails
+    longest = 2 / (1 - smallest.real)
+    settled = [divergence_claims.sweep(K, y, alpha, factor * longest, max_sweeps=1000)[-1] for factor in (0.97, 1.03)]
+    assert settled == [True, False]

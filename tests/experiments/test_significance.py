@@ -1,5 +1,7 @@
 """Tests and intervals against simulation, hand calculation and published tables."""
 
+from itertools import combinations, product
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -87,6 +89,23 @@ def test_corrected_t_test_is_the_usual_one_without_overlap_and_milder_with_it():
     assert significance.corrected_t_test(first, first, 0.1) == 1
 
 
+@pytest.mark.parametrize("splits", [2, 3])
+def test_splits_of_the_same_rows_have_the_covariance_of_their_overlap(splits):
+    """All splits of five rows with two to test: :eq:`wc-covariance`, :eq:`wc-variance` and :eq:`wc-corrected`.
+
+    The rows' differences are independent with variance 1: the covariance of two reports is the overlap over 2².
+    """
+    tests = np.array([[n in test for n in range(5)] for test in combinations(range(5), 2)]) / 2
+    covariance = tests @ tests.T
+    assert np.diag(covariance) == pytest.approx(1 / 2)
+    assert covariance.mean() == pytest.approx(1 / 5)
+    chosen = [covariance[np.ix_(s, s)] for s in product(range(len(tests)), repeat=splits)]
+    of_mean = np.mean([part.mean() for part in chosen])
+    estimated = np.mean([np.trace(part) - splits * part.mean() for part in chosen]) / (splits - 1)
+    assert of_mean == pytest.approx((1 / 2 - 1 / 5) / splits + 1 / 5)
+    assert of_mean / estimated == pytest.approx(1 / splits + 2 / 3)
+
+
 def test_holm():
     assert significance.holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
     assert significance.holm([0.5, 0.9]) == pytest.approx([1, 1])
@@ -100,7 +119,7 @@ def test_critical_difference_against_the_published_table(methods, q):
 
 
 def test_intervals_of_ranks_are_those_of_wins():
-    """Of two methods without ties the rank is two less the share of wins, and the same splits are drawn for both."""
+    """Of two methods without ties the rank is two less the share of wins, :eq:`wr-rank`; the same splits are drawn for both."""
     wide = table(lambda rng, n: rng.normal(0.2, 1, n))
     ranks, wins = significance.average_ranks(wide), significance.win_percentage(wide, 0.0, 1.0)
     assert wins.high - wins.low > 10

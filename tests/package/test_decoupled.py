@@ -123,7 +123,7 @@ def test_mean_and_covariance_are_those_of_the_formulas(kind):
 
 
 def test_the_orthogonal_process_conditions_the_prior_on_two_sets_of_points():
-    """Appendix D: q(f_γ|f_β) keeps the prior's covariance and its dependence on f_β, and shifts its mean."""
+    """Appendix D: q(f_γ|f_β) keeps the prior's covariance and its dependence on f_β, and shifts its mean, :eq:`og-shift`."""
     bases = bases_of()
     parameters = somewhere(Orthogonal, bases)
     joint_mean, joint_covariance, prior = joint_of(bases, parameters)
@@ -245,6 +245,28 @@ def test_mini_batches_have_no_bias():
     assert np.mean([part.value for part in parts]) == pytest.approx(whole.value, rel=1e-12)
     for name, slope in whole.gradient.items():
         assert close(np.mean([part.gradient[name] for part in parts], axis=0), slope, 1e-12)
+
+
+def test_function_values_are_linear_in_the_orthogonal_parameters():
+    """The draw :eq:`og-draw` has the moments of the process, and on a chord it is the mixture of those at the ends."""
+    X, *_ = problem()
+    bases = bases_of()
+    A = np.linalg.solve(bases.L, KERNEL(bases.beta, X))
+    R = KERNEL(bases.gamma, X) - bases.cross.T @ np.linalg.solve(bases.L.T, A)
+    h = KERNEL.diagonal(X) - (A**2).sum(axis=0)
+
+    def draw(q, xi, zeta):
+        m, root = (np.linalg.solve(bases.L, part) for part in (q.m_beta, q.S_root))
+        return A.T @ (m + root @ xi) + R.T @ q.a_gamma + np.sqrt(h) * zeta
+
+    ends = [somewhere(Orthogonal, bases, seed) for seed in (1, 2)]
+    mean, variance = marginals(bases, ends[0].process(bases), X)
+    centre = draw(ends[0], np.zeros(BETA), 0.0)
+    spread = [draw(ends[0], xi, zeta) - centre for xi, zeta in [*((e, 0.0) for e in np.eye(BETA)), (np.zeros(BETA), 1.0)]]
+    assert close(centre, mean, 1e-10)
+    assert close(np.sum(np.square(spread), axis=0), variance, 1e-10)
+    noise = np.random.default_rng(3).normal(size=BETA), 0.7
+    assert close(draw(between_of(*ends, 0.3), *noise), 0.7 * draw(ends[0], *noise) + 0.3 * draw(ends[1], *noise), 1e-12)
 
 
 @pytest.mark.parametrize("likelihood", [Gaussian(NOISE), Probit(), Logit(), Poisson()], ids=str)

@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 from scipy.integrate import dblquad
 from scipy.optimize import minimize
 from scipy.special import log_ndtr, ndtr
+from scipy.stats import multivariate_normal
 
 from pepcore import exact
 from pepcore.kernels import Matern52, SquaredExponential
 from pepcore.likelihoods import Gaussian, Probit
-from pepcore.sites import cavity, site_energy
+from pepcore.sites import Sites, cavity, site_energy, target
 
 KERNELS = {
     "se": SquaredExponential(1.3, [0.8, 1.2]),
@@ -83,6 +84,31 @@ def test_regression_is_the_textbook(kernel):
     np.testing.assert_allclose(fit.posterior.predict_full(Xs)[1], covariance, rtol=1e-9, atol=1e-10)
     np.testing.assert_allclose(fit.predict_y(Xs)[1], np.diag(covariance) + 0.1, rtol=1e-9)
     assert fit.converged
+
+
+def test_regression_is_linear_regression_on_narrow_bumps():
+    """The kernel as the sum :eq:`gp-bumps`, and the posterior :eq:`gp-weight-space` of the weights of its bumps."""
+    X, Xs = np.linspace(0, 6, 25)[:, None], np.linspace(-0.5, 6.5, 9)[:, None]
+    y, noise, variance, lengthscale, spacing = np.sin(X[:, 0]), 0.1, 1.4, 0.9, 0.3
+    centres = np.arange(-6, 12, spacing)[:, None]
+    height = np.sqrt(variance * spacing / (lengthscale * np.sqrt(np.pi / 2)))
+    bumps = lambda x: height * np.exp(-(((x.T - centres) / lengthscale) ** 2))
+    kernel, Psi = SquaredExponential(variance, lengthscale), bumps(X)
+    np.testing.assert_allclose(bumps(Xs).T @ Psi, kernel(Xs, X), atol=1e-12)
+    V = np.linalg.inv(np.eye(len(centres)) + Psi @ Psi.T / noise)
+    mean, covariance = exact.regression(kernel, X, y, noise=noise).predict_f(Xs)
+    np.testing.assert_allclose(bumps(Xs).T @ (V @ Psi @ y / noise), mean, atol=1e-9)
+    np.testing.assert_allclose(np.sum(bumps(Xs) * (V @ bumps(Xs)), axis=0), covariance, atol=1e-9)
+
+
+def test_the_evidence_forecasts_the_data_one_by_one():
+    """The chain rule :eq:`gp-chain`: each datum predicted from those before it."""
+    X, y, _ = regression_problem()
+    kernel = KERNELS["se"]
+    first = Gaussian(0.1).log_predictive(y[:1], np.zeros(1), kernel.diagonal(X[:1]))[0]
+    later = [exact.regression(kernel, X[:n], y[:n], noise=0.1).log_density(X[n : n + 1], y[n : n + 1])[0]
+             for n in range(1, len(y))]
+    assert exact.regression(kernel, X, y, noise=0.1).log_evidence == pytest.approx(first + sum(later), rel=1e-8)
 
 
 def test_regression_predicts_without_a_trace_of_the_jitter():
@@ -191,19 +217,82 @@ def test_private_powers_that_are_equal_are_one_power():
 def test_evidence_is_the_sum_of_log_normalisers(alpha):
     """G(q) − G(p) + Σ (l + site_energy) with plain inverses, at sites that are no fixed point.
 
-    The heights are those of :eq:`pep-height`, and at power 1 the sum is :eq:`ep-evidence-natural`.
+    The heights are those of :eq:`pep-height`, at power 1 :eq:`ep-height`, where the sum is :eq:`ep-evidence-natural`.
     """
     X, y, _ = labelled_problem()
     kernel = KERNELS["se"]
     with pytest.warns(RuntimeWarning):
         fit = exact.infer(kernel, X, y, Probit(), alpha=alpha, step=0.7, max_sweeps=2)
-    K, sites = kernel(X) + 1e-13 * np.eye(len(y)), fit.sites
+    expected = sum_of_log_normalisers(kernel(X) + 1e-13 * np.eye(len(y)), y, fit.sites, alpha)
+    assert fit.log_evidence == pytest.approx(expected, rel=1e-7)
+
+
+def sum_of_log_normalisers(K, y, sites, alpha):
     covariance = np.linalg.inv(np.linalg.inv(K) + np.diag(sites.tau))
     mean, variance = covariance @ sites.nu, np.diag(covariance)
     l, _, _ = Probit().log_moment(y, *cavity(mean, variance, sites, alpha), alpha)
     log_normalisers = 0.5 * (np.linalg.slogdet(covariance)[1] - np.linalg.slogdet(K)[1] + sites.nu @ mean)
-    expected = log_normalisers + (l + site_energy(mean, variance, sites, alpha)).sum()
-    assert fit.log_evidence == pytest.approx(expected, rel=1e-7)
+    return log_normalisers + (l + site_energy(mean, variance, sites, alpha)).sum()
+
+
+@pytest.mark.parametrize("alpha", [0.3, 1.0])
+def test_the_evidence_is_flat_in_the_sites_at_a_fixed_point_and_nowhere_else(alpha):
+    """The slope :eq:`pep-flat` along the site of each datum, by differences of the evidence.
+
+    A tilted distribution has the moments of q with its own site moved by alpha times the way to the target.
+    """
+    X, y, _ = labelled_problem(N=6)
+    K = KERNELS["se"](X) + 0.1 * np.eye(6)
+
+    def expectations(tau, nu):
+        covariance = np.linalg.inv(np.linalg.inv(K) + np.diag(tau))
+        mean = covariance @ nu
+        return np.array([mean, -0.5 * (mean**2 + np.diag(covariance))]), mean, np.diag(covariance)
+
+    def goal_of(sites):
+        omega, mean, variance = expectations(sites.tau, sites.nu)
+        cavities = cavity(mean, variance, sites, alpha)
+        _, d1, d2 = Probit().log_moment(y, *cavities, alpha)
+        return omega, target(*cavities, d1, d2, alpha)
+
+    def largest_slope(sites):
+        omega, goal = goal_of(sites)
+        moved = [alpha * (goal.tau - sites.tau), alpha * (goal.nu - sites.nu)]
+        tilted = [expectations(sites.tau + e * moved[0], sites.nu + e * moved[1])[0] - omega for e in np.eye(6)]
+        expected = np.sum(tilted, axis=0) / alpha - np.array([tilted[j][:, j] for j in range(6)]).T
+        numeric = np.empty((2, 6))
+        for i, j in np.ndindex(2, 6):
+            ends = []
+            for step in (1e-5, -1e-5):
+                there = Sites(sites.tau.copy(), sites.nu.copy())
+                (there.nu, there.tau)[i][j] += step
+                ends.append(sum_of_log_normalisers(K, y, there, alpha))
+            numeric[i, j] = (ends[0] - ends[1]) / 2e-5
+        np.testing.assert_allclose(numeric, expected, atol=1e-8)
+        return np.abs(expected).max()
+
+    sites = Sites(np.full(6, 0.2), 0.3 * y)
+    assert largest_slope(sites) > 1e-2
+    for _ in range(200):
+        sites = sites.toward(goal_of(sites)[1], 0.5)
+    assert largest_slope(sites) < 1e-10
+
+
+@pytest.mark.parametrize("alpha", [0.3, 0.8])
+def test_the_evidence_rises_with_alpha_by_the_divergence_of_the_tilted_distributions(alpha):
+    """The slope :eq:`pep-slope`, by differences of converged evidences and by sums over a grid."""
+    X, y, _ = labelled_problem(seed=5, N=12)
+    fits = [exact.infer(KERNELS["se"], X, y, Probit(), alpha=a, tolerance=1e-12) for a in (alpha - 1e-4, alpha, alpha + 1e-4)]
+    mean, variance = fits[1].predict_f(X)
+    z = np.linspace(-12, 12, 4001)
+    f = mean[:, None] + np.sqrt(variance)[:, None] * z
+    tau, nu = fits[1].sites.tau[:, None], fits[1].sites.nu[:, None]
+    q = np.exp(-0.5 * z**2) / np.exp(-0.5 * z**2).sum()
+    tilted = q * np.exp(alpha * (log_ndtr(y[:, None] * f) - nu * f + 0.5 * tau * f**2))
+    tilted /= tilted.sum(axis=1, keepdims=True)
+    expected = np.sum(tilted * np.log(tilted / q)) / alpha**2
+    assert expected > 0.001
+    assert (fits[2].log_evidence - fits[0].log_evidence) / 2e-4 == pytest.approx(expected, rel=1e-5)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
@@ -256,7 +345,10 @@ def test_alpha_zero_is_the_best_variational_bound():
 @pytest.mark.parametrize("correlation", [0.0, 0.6, 0.95])
 @pytest.mark.parametrize("y", [[1.0, 1.0], [1.0, -1.0]])
 def test_two_data_against_the_integral(y, correlation):
-    """EP is close to the integral, the bound below it, and the power lies in between."""
+    """EP is close to the integral, the bound below it, and the power lies in between.
+
+    The integral is that of the density and, by :eq:`pep-orthant`, a probability.
+    """
     y = np.array(y)
     kernel = SquaredExponential(4.0, 1.0)
     X = np.array([[0.0], [np.sqrt(-2 * np.log(correlation)) if correlation else 50.0]])
@@ -268,6 +360,8 @@ def test_two_data_against_the_integral(y, correlation):
         return norm * np.exp(-0.5 * f @ P @ f) * np.prod(ndtr(y * f))
 
     truth = np.log(dblquad(joint, -16, 16, -16, 16, epsabs=1e-9)[0])
+    signed = np.outer(y, y) * (kernel(X) + np.eye(2))
+    assert truth == pytest.approx(multivariate_normal(np.zeros(2), signed).logcdf(np.zeros(2)), abs=1e-6)
     evidences = [exact.infer(kernel, X, y, Probit(), alpha=a).log_evidence for a in (0.0, 0.5, 1.0)]
     assert evidences[0] < truth
     assert evidences[0] < evidences[1] < evidences[2]

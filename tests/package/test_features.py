@@ -20,6 +20,29 @@ def test_features_give_back_the_nystrom_covariance_and_the_residual():
     assert h.min() > 0
 
 
+@given(seed=st.integers(0, 10**6), M=st.integers(1, 10))
+def test_no_pseudo_inputs_do_better_than_eigenvectors(seed, M):
+    """The bound :eq:`gp-nystrom` on the residual variance."""
+    rng = np.random.default_rng(seed)
+    X, Z = rng.normal(size=(20, 2)), rng.normal(size=(M, 2))
+    _, h = Basis.build(KERNEL, Z, jitter=1e-10).features(X)
+    smallest = np.linalg.eigvalsh(KERNEL(X))[: 20 - M]
+    assert h.sum() >= smallest.sum()
+
+
+def test_two_pseudo_inputs_that_touch_hold_a_slope():
+    """The limit :eq:`gp-touching`, which is approached in proportion to the distance."""
+    x, variance, lengthscale = np.linspace(-4, 4, 41), 1.7, 0.8
+    slope = np.sqrt(variance) * x / lengthscale * np.exp(-0.5 * (x / lengthscale) ** 2)
+    errors = []
+    for distance in (1e-3, 1e-4):
+        Z = np.array([[0.0], [distance]])
+        A, _ = Basis.build(SquaredExponential(variance, lengthscale), Z, jitter=0.0).features(x[:, None])
+        errors.append(np.abs(A[1] - slope).max())
+    assert errors[0] < 2e-3
+    assert errors[1] == pytest.approx(errors[0] / 10, rel=0.01)
+
+
 def test_residual_vanishes_at_the_pseudo_inputs():
     Z = np.random.default_rng(0).normal(size=(5, 2))
     _, h = Basis.build(KERNEL, Z, jitter=1e-12).features(Z)

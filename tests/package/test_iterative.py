@@ -61,7 +61,7 @@ def test_values_of_the_authors_code_are_met(alpha):
 
 
 def test_alpha_zero_is_the_maximum_of_the_variational_bound():
-    """Against L-BFGS over m and a Cholesky factor of V, with the expectation by Gauss-Hermite."""
+    """The bound :eq:`sc-bound`, against L-BFGS over m and a Cholesky factor of V, with the expectation by Gauss-Hermite."""
     Z, X, y = problem(3, M=4)
     fit = power_ep.infer(KERNEL, Z, X, y, Probit(), alpha=0.0, tolerance=1e-11)
     A, h = fit.posterior.basis.features(X)

@@ -34,7 +34,7 @@ from pepcore.kernels import Blurred, Matern52, SquaredExponential
 from pepcore.likelihoods import Gaussian, Logit, Poisson, Probit, StudentT
 from pepcore.online import fixed_basis
 from pepcore.results import LeftOut
-from pepcore.sites import ImproperCavityError, Sites
+from pepcore.sites import ImproperCavityError, Sites, cavity
 
 each_alpha = pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
 each_dimension = pytest.mark.parametrize("D", [1, 3])
@@ -89,6 +89,18 @@ def test_sparse_regression_is_the_refit(D, alpha):
     y = f + 0.3 * rng.normal(size=len(f))
     infer = lambda X, y, _: power_ep.regression(kernel, Z, X, y, noise=0.1, alpha=alpha)
     assert_equal(pepcore.leave_one_out(infer(X, y, None), X, y), refits(infer, X, y))
+
+
+@each_dimension
+def test_the_gradient_of_fitc_is_made_of_standardised_residuals(D):
+    """At alpha = 1 the derivative in the noise is the sum of :eq:`sr-loo`."""
+    kernel, Z, X, f, rng = problem(D)
+    y = f + 0.3 * rng.normal(size=len(f))
+    fit = power_ep.regression(kernel, Z, X, y, noise=0.1, alpha=1.0)
+    mean, variance, _ = fit.leave_one_out(X, y)
+    kappa = 1 / (variance + 0.1)
+    zeta2 = kappa * (y - mean) ** 2
+    assert fit.gradient["noise"] == pytest.approx(0.5 * np.sum(kappa * (zeta2 - 1)), rel=1e-9)
 
 
 @each_dimension
@@ -240,6 +252,20 @@ def test_the_cavities_of_ep_are_those_of_leave_one_out():
     reduced = left_out.variance - h
     np.testing.assert_allclose(-d2 / (1 + d2 * reduced), fit.sites.tau, rtol=1e-8)
     np.testing.assert_allclose((d1 - d2 * left_out.mean) / (1 + d2 * reduced), fit.sites.nu, rtol=1e-8)
+
+
+def test_what_the_evidence_sums_is_leave_one_out_for_ep_alone():
+    """The two sides of :eq:`loo-alpha-cavity` are equal at alpha = 1 and differ below."""
+    kernel, Z, X, f, rng = problem(1)
+    y, apart = targets(Probit(), f, rng), {}
+    for alpha in (0.5, 1.0):
+        fit = power_ep.infer(kernel, Z, X, y, Probit(), alpha=alpha, tolerance=1e-12)
+        _, h = fit.posterior.basis.features(X)
+        mean, variance = fit.predict_f(X)
+        cavity_mean, reduced = cavity(mean, variance - h, fit.sites, alpha)
+        in_evidence = Probit().log_moment(y, cavity_mean, h + reduced, alpha)[0]
+        apart[alpha] = np.abs(in_evidence - fit.leave_one_out(X, y).log_density).max()
+    assert apart[1.0] < 1e-8 < 1e-2 < apart[0.5]
 
 
 # --- many classes -----------------------------------------------------------------------------------------------------

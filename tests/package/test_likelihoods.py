@@ -10,12 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.special import erfcx, expit, gammaln, log_ndtr, ndtr
+from scipy.stats import gamma, norm, poisson
 
 from pepcore import power_ep
 from pepcore.kernels import SquaredExponential
 from pepcore.likelihoods import Gaussian, Likelihood, Logit, Poisson, Probit, StudentT
 from pepcore.likelihoods.normal import log_ndtr_derivatives
-from pepcore.likelihoods.quadrature import quadrature_log_moment
+from pepcore.likelihoods.quadrature import quadrature_expectation, quadrature_log_moment
 from pepcore.sites import target
 
 # QUADPACK, where it is asked for the last digit
@@ -27,7 +28,7 @@ POSITIONS = np.array([-40.0, -12.0, -5.0, -2.0, -0.3, 0.0, 1.0, 3.0, 8.0, 40.0])
 
 @dataclass(frozen=True)
 class NegativeBinomial(Likelihood):
-    """What a reader would write for a new likelihood: counts that vary more than Poisson's, with mean exp(f)."""
+    """A new likelihood as a reader would write it: counts that vary more than Poisson's, :eq:`sc-negative-binomial`."""
 
     shape: float = 2.0
 
@@ -206,6 +207,23 @@ def test_derivative_in_the_variance(likelihood, alpha):
     np.testing.assert_allclose((up - down) / (2 * step), 0.5 * (d2 + alpha * d1**2), rtol=1e-6)
 
 
+@pytest.mark.parametrize("alpha", [0.0, 0.4, 1.0])
+def test_the_price_of_residual_variance(alpha):
+    """−∂l/∂h as the tilted expectation :eq:`sc-price`, and in closed form, :eq:`sc-probit-price`, at alpha = 1."""
+    y, mean, variance, step = np.array([1.0, -1.0, 1.0]), np.array([-2.0, 0.3, 1.5]), np.array([0.3, 1.0, 4.0]), 1e-4
+
+    def bend(y, f):
+        _, slope, curvature = Probit().derivatives(y, f)
+        return curvature + alpha * slope**2
+
+    up, down = (Probit().log_moment(y, mean, variance + s, alpha)[0] for s in (step, -step))
+    price = -0.5 * quadrature_expectation(bend, Probit().derivatives, y, mean, variance, alpha)
+    np.testing.assert_allclose(price, (down - up) / (2 * step), rtol=1e-6)
+    if alpha == 1:
+        chi = y * mean / np.sqrt(1 + variance)
+        np.testing.assert_allclose(price, chi / (2 * (1 + variance)) * norm.pdf(chi) / norm.cdf(chi), rtol=1e-8)
+
+
 @pytest.mark.parametrize("likelihood", [Probit(), Logit(), Gaussian(0.3)], ids=lambda x: type(x).__name__)
 def test_continuous_at_zero_and_at_one(likelihood):
     rng = np.random.default_rng(2)
@@ -276,6 +294,14 @@ def test_a_new_likelihood_is_short():
     for alpha in (0.0, 0.5, 1.0):
         expected = np.array([[v] for v in adaptive_moments(*functions, -3.0, 4.0, alpha)])
         assert np.all(relative_errors(likelihood.log_moment(np.array([y]), np.array([-3.0]), 4.0, alpha), expected) < 1e-8)
+
+
+@pytest.mark.parametrize("y", [0, 1, 7])
+def test_the_negative_binomial_is_a_poisson_whose_rate_varies(y):
+    """The likelihood :eq:`sc-negative-binomial` is Poisson's, averaged over a factor of mean 1 and variance 1/shape."""
+    shape, f = 2.5, 0.8
+    varied = lambda x: poisson.pmf(y, x * np.exp(f)) * gamma.pdf(x, shape, scale=1 / shape)
+    assert np.exp(NegativeBinomial(shape).log_density(y, f)) == pytest.approx(quad(varied, 0, 30)[0], rel=1e-7)
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)

@@ -332,6 +332,20 @@ def test_scores_are_the_divergences_of_the_pruned_processes():
         assert score == pytest.approx(kl_divergence(*pruned, *full), abs=1e-8)
 
 
+def test_pruning_conditions_on_a_coefficient_of_zero():
+    """The distribution :eq:`cs-coefficients` of c = K⁻¹f(Z), given that its element i is zero; the prior's is K_RR⁻¹."""
+    i = 2
+    state, pruned = full_and_pruned(i)
+    mean, covariance = moments_at(state.posterior, state.Z)
+    J, rest = np.linalg.inv(KERNEL(state.Z)), np.arange(len(state.Z)) != i
+    c, C = J @ mean, J @ covariance @ J
+    np.testing.assert_allclose(c, state.alpha, atol=1e-7)
+    np.testing.assert_allclose(C - J, state.C, atol=1e-7)
+    np.testing.assert_allclose(c[rest] - C[rest, i] * c[i] / C[i, i], pruned.alpha, atol=1e-7)
+    given_zero = C[np.ix_(rest, rest)] - np.outer(C[rest, i], C[rest, i]) / C[i, i]
+    np.testing.assert_allclose(given_zero - np.linalg.inv(KERNEL(state.Z[rest])), pruned.C, atol=1e-7)
+
+
 def test_pruning_costs_the_evidence_its_score():
     state, pruned = full_and_pruned()
     assert state.log_evidence - pruned.log_evidence == pytest.approx(online.scores(state)[2], abs=1e-9)

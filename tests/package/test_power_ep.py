@@ -42,6 +42,7 @@ class Dense:
         self.Q, self.K = self.q(X, X), kernel(X)
 
     def evidence(self, noise_covariance, penalty=0.0):
+        """The log density :eq:`sr-linear`, less the penalty."""
         return log_normal(self.y, self.Q + noise_covariance) - penalty
 
     def predict(self, noise_covariance, Xs):
@@ -242,6 +243,7 @@ def test_order_of_the_data_does_not_matter():
 
 
 def test_sites_are_the_closed_form_and_one_more_sweep_does_not_move_them():
+    """The sites :eq:`sr-sites`, against one more update from their cavities."""
     from pepcore.likelihoods import Gaussian
     from pepcore.sites import cavity, target
 

@@ -89,6 +89,7 @@ def test_target_at_zero_is_the_natural_gradient():
 
 
 def log_normaliser(mean, variance):
+    """The log-integral :eq:`ep-normaliser`."""
     return 0.5 * np.log(2 * np.pi * variance) + 0.5 * mean**2 / variance
 
 
@@ -98,6 +99,21 @@ def test_site_energy_is_a_difference_of_log_normalisers(problem, alpha):
     mean, variance = posterior(prior_variance, prior_mean, sites)
     expected = (log_normaliser(*cavity(mean, variance, sites, alpha)) - log_normaliser(mean, variance)) / alpha
     np.testing.assert_allclose(site_energy(mean, variance, sites, alpha), expected, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.4, 1.0])
+def test_what_a_datum_adds_is_the_mean_power_of_likelihood_over_site(alpha):
+    """The second form of the energy, :eq:`pep-energy-ratio`, by a sum over a grid."""
+    rng = np.random.default_rng(4)
+    mean, variance, y = rng.normal(size=5), rng.uniform(0.3, 1, 5), rng.choice([-1.0, 1.0], 5)
+    sites = Sites(rng.uniform(0, 0.9, 5), rng.normal(size=5))
+    l, _, _ = Probit().log_moment(y, *cavity(mean, variance, sites, alpha), alpha)
+    z, step = np.linspace(-40, 40, 20_001, retstep=True)
+    f = mean[:, None] + np.sqrt(variance)[:, None] * z
+    log_ratio = Probit().log_density(y[:, None], f) - sites.nu[:, None] * f + 0.5 * sites.tau[:, None] * f**2
+    q = step * np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi)
+    expected = np.log(np.exp(alpha * log_ratio) @ q) / alpha if alpha else log_ratio @ q
+    np.testing.assert_allclose(l + site_energy(mean, variance, sites, alpha), expected, rtol=1e-9, atol=1e-9)
 
 
 def test_site_energy_at_zero(problem):

@@ -180,7 +180,10 @@ def frequencies(results, by="nll"):
 
 
 def optimism(results, estimate="loo"):
-    """The estimate minus the test loss in nats, at every power: rows (data, split, M); `estimate` loo, held_out, cv or train."""
+    """The estimate minus the test loss in nats, at every power, :eq:`wd-optimism`: rows (data, split, M).
+
+    `estimate` is loo, held_out, cv or train.
+    """
     return (wide(results, f"{estimate}_nll") - wide(results, "nll")).dropna()
 
 

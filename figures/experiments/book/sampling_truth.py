@@ -99,7 +99,8 @@ class Base:
     """The Gaussian that annealing starts from: prior times the sites ν, τ. Flat sites make it the prior.
 
     What is left of the likelihood is its ratio to the sites. With EP's sites the ratio is nearly constant, and a few
-    hundred temperatures do what from the prior takes tens of thousands. The answer is the same from any base.
+    hundred temperatures do what from the prior takes tens of thousands. The answer is the same from any base. Without a
+    temperature in between, the evidence is the normaliser times the mean of that ratio, :eq:`ep-importance`.
 
     Attributes
     ----------
@@ -190,7 +191,7 @@ def compute(problem, base, batch):
 
 
 def conditional(kernel, X, Xs, prior_root):
-    """Weights (N, S) and variance (S,) of f(Xs) given f at X: the mean is f @ weights."""
+    """Weights (N, S) and variance (S,) of f(Xs) given f at X: the mean is f @ weights, :eq:`gp-split`."""
     white = solve_lower(prior_root, np.array(kernel(X, Xs), order="F"))
     variance = kernel.diagonal(Xs) - (white**2).sum(axis=0)
     return solve_lower(prior_root, np.array(white, order="F"), transposed=True), np.maximum(variance, 0)

@@ -28,7 +28,10 @@ def divergence(alpha, p, q, cell=CELL):
 
 
 def ends():
-    """Largest difference of D_α at α = 1e-5 and 1 − 1e-5 from KL[q‖p] and KL[p‖q], for two pairs of densities."""
+    """Largest difference of D_α at α = 1e-5 and 1 − 1e-5 from KL[q‖p] and KL[p‖q], for two pairs of densities.
+
+    In the limits α → 0 and α → 1 there is none, :eq:`pep-kl-ends`.
+    """
     pairs = [(0.6 * gaussian(0, 0.7) + 0.4 * gaussian(3, 1.2), gaussian(0.5, 1.4)), (gaussian(0, 1), gaussian(1, 2))]
     apart = [divergence(near, p, q) - CELL * np.sum(a * np.log(a / b))
              for p, q in pairs for near, a, b in ((1e-5, q, p), (1 - 1e-5, p, q))]
