@@ -137,7 +137,9 @@ def bind(running, titles):
         writer.add_page(page)
     for name, part in parts.items():
         for i, page in enumerate(part.pages):
-            writer.add_page(page).merge_page(numbers.pages[first[name] + i - 1])
+            numbered = writer.add_page(page)
+            numbered.merge_page(numbers.pages[first[name] + i - 1])
+            numbered.compress_content_streams()     # merging has unpacked them
         writer.add_outline_item(titles[name], first[name] - 1)
         (TARGET / f"{Path(name).name}.bare").unlink()
     configuration = yaml.safe_load((build_book.ROOT / "_config.yml").read_text())
