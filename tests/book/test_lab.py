@@ -104,9 +104,11 @@ def test_sliders_and_answers_are_live_in_jupyterlab(jupyterlab, page):
 
     page.goto(f"{jupyterlab}/lab/tree/chapters/start-here.ipynb?reset")
     first, answer = page.locator(".jp-CodeCell").first, page.locator(".jp-CodeCell", has_text="start-noise").first
+    page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").wait_for()       # else the first keys find no kernel
     first.locator(".jp-Placeholder-content").first.click()      # unfolds the code
     first.locator(".cm-content").click()
     page.keyboard.press("ControlOrMeta+Enter")
+    expect(first.locator(".jp-InputPrompt").first).to_have_text("[1]:", timeout=PATIENCE)
     answer.locator(".cm-content").click()
     page.keyboard.press("ControlOrMeta+A")
     page.keyboard.insert_text('_ = check("start-noise", 0.9)')
