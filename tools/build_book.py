@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import yaml
@@ -70,23 +71,32 @@ def chapters():
 
 
 def execute():
-    """Run all notebooks that are not in the cache, as many at a time as there are processors."""
+    """Run all notebooks that are not in the cache, as many at a time as there are processors, those with most code first."""
     from jupyter_cache import get_cache
-    from jupyter_cache.executors import load_executor
 
     # the first import of matplotlib on a machine reports on its font cache, which must not end up in a chapter
     subprocess.run([sys.executable, "-c", "import matplotlib.font_manager"], check=True, capture_output=True)
     cache = get_cache(CACHE)
     for path in chapters():
         cache.add_nb_to_project(str(path))
-    uncached = cache.list_unexecuted()
+    uncached = [Path(record.uri) for record in cache.list_unexecuted()]
     if not uncached:
         return
-    print("executing", ", ".join(Path(record.uri).name for record in uncached), flush=True)
+    uncached.sort(key=lambda path: -path.stat().st_size)        # no long one is left for the end
+    print("executing", ", ".join(path.name for path in uncached), flush=True)
     started = time.perf_counter()
-    with errors_to(BUILD / "execution.log"):
-        done = load_executor("local-parallel", cache).run_and_cache(timeout=configuration()["execute"]["timeout"])
-    print(f"executed {len(done.succeeded)} of {len(uncached)} in {time.perf_counter() - started:.0f} s", flush=True)
+    with errors_to(BUILD / "execution.log"), ProcessPoolExecutor(os.cpu_count()) as pool:
+        done = sum(pool.map(execute_one, uncached))
+    print(f"executed {done} of {len(uncached)} in {time.perf_counter() - started:.0f} s", flush=True)
+
+
+def execute_one(path):
+    """Run one notebook and keep its outputs; returns whether it ran to its end."""
+    from jupyter_cache import get_cache
+    from jupyter_cache.executors import load_executor
+
+    executor = load_executor("local-serial", get_cache(CACHE))
+    return bool(executor.run_and_cache(filter_uris=[str(path)], timeout=configuration()["execute"]["timeout"]).succeeded)
 
 
 @contextlib.contextmanager

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from fontTools import subset
 from pictures import both_themes
+from pybtex.plugin import find_plugin, register_plugin
 
 from figures.drawing.dark import recoloured
 
@@ -140,5 +141,7 @@ def finish(app, problem):
 
 
 def setup(app):
+    for name in ("docutils", "plaintext"):      # said at once, since pybtex searches all packages anew for each citation
+        register_plugin("pybtex.backends", name, find_plugin("pybtex.backends", name), force=True)
     app.connect("build-finished", finish, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
