@@ -71,7 +71,7 @@ def chapters():
 
 
 def execute():
-    """Run all notebooks that are not in the cache, as many at a time as there are processors, those with most code first."""
+    """Run all notebooks that are not in the cache, as many at a time as there are processors, the largest first."""
     from jupyter_cache import get_cache
 
     # the first import of matplotlib on a machine reports on its font cache, which must not end up in a chapter

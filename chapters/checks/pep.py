@@ -42,11 +42,11 @@ number(
     DIVERGENCE,
     digits=3,
     mistakes=[
-        (_gaussian_divergence(0.75, P, Q), "p and q are exchanged: the power alpha belongs to p, 1 - alpha to q."),
+        (_gaussian_divergence(0.75, P, Q), "p and q are exchanged: the power α belongs to p, 1 − α to q."),
         (_gaussian_divergence(0.25, P, (1, 16)), "4 is the variance of q, not its standard deviation."),
-        (DIVERGENCE * 0.25 * 0.75, "the factor 1/(alpha (1 - alpha)) is missing."),
+        (DIVERGENCE * 0.25 * 0.75, "the factor 1/(α (1 − α)) is missing."),
         (1 - DIVERGENCE * 0.25 * 0.75,
-         "that is the integral of p^alpha q^(1 - alpha); the divergence needs one step more."),
+         "that is the integral of p^α q^(1 − α); the divergence needs one step more."),
         (Within(high=0.0), "a divergence of two different densities is positive."),
     ],
     otherwise="add the natural parameters with weights 1/4 and 3/4, and mind the normalisers of both densities.",
@@ -61,15 +61,15 @@ def poisson(answer):
     if close(tau, at_mean, rtol=1e-6):
         return "this is the curvature at the mean of q: Laplace's approximation. Here it is averaged under q."
     if close(tau, -rate):
-        return "the sign of tau: the log-likelihood bends downwards, so the site has a positive precision."
+        return "the sign of τ: the log-likelihood bends downwards, so the site has a positive precision."
     if close(tau, np.exp(mean + variance)):
         return "E[exp f] of a Gaussian has half the variance in the exponent."
     if not close(tau, rate):
-        return "tau is not right. Which derivative of log p is averaged, and under which density?"
+        return "τ is not right. Which derivative of log p is averaged, and under which density?"
     if close(nu, y - rate):
-        return "tau is right; nu has a second term, since a site is centred at zero and not at mu."
+        return "τ is right; ν has a second term, since a site is centred at zero and not at μ."
     if not close(nu, y - rate + rate * mean):
-        return "tau is right, nu is not: take the expected first derivative, then centre the site at zero."
+        return "τ is right, ν is not: take the expected first derivative, then centre the site at zero."
 
 
 @checker("pep-3-gaussian", never=["1 / (noise + alpha * h)", "noise + alpha h"])
@@ -91,13 +91,13 @@ def gaussian(answer):
     if close(got, noise + alpha * h):
         return "that is the variance of the site; the precision is asked for."
     if close(got, 1 / (noise + h)):
-        return "right for alpha = 1 (FITC) only: the residual enters with a weight that depends on alpha."
+        return "right for α = 1 (FITC) only: the residual enters with a weight that depends on α."
     if close(got, 1 / noise):
-        return "right for alpha = 0 (VFE) only: where does h enter the tilted expectation?"
+        return "right for α = 0 (VFE) only: where does h enter the tilted expectation?"
     if close(got, alpha / (noise + alpha * h)):
-        return "this is the precision of the site to the power alpha; divide by alpha."
+        return "this is the precision of the site to the power α; divide by α."
     if not close(got, 1 / (noise + alpha * h)):
-        return ("not the precision. Average p^alpha over the variance s + h, differentiate twice, and put d2 into the "
+        return ("not the precision. Average p^α over the variance s + h, differentiate twice, and put d2 into the "
                 "target: s must drop out.")
 
 
@@ -176,7 +176,7 @@ number(
         (lambda: _smallest_eigenvalue(), "this is the eigenvalue; for which steps is |1 - step (1 - lambda)| < 1?"),
         (Within(high=0.0), "a step is positive."),
     ],
-    otherwise="find the most negative eigenvalue of the Jacobian of (tau, nu) -> targets at the fixed point of alpha "
+    otherwise="find the most negative eigenvalue of the Jacobian of (τ, ν) -> targets at the fixed point of α "
               "= 0.",
     never=["2/(1 - lambda)"],
 )
@@ -190,11 +190,11 @@ number(
         (lambda: _straight_line(0), "this is the bound itself; add its slope times the way from 0 to 1."),
         (lambda: _straight_line(2),
          "twice too steep: which factor stands before each variance in the limit of the slope?"),
-        (lambda: _straight_line(-1), "the evidence rises with alpha: add the slope."),
+        (lambda: _straight_line(-1), "the evidence rises with α: add the slope."),
         (lambda: Within(0.9 * np.exp(_straight_line()), 1.1 * np.exp(_straight_line())),
          "that is the evidence; its logarithm is asked for."),
     ],
-    otherwise="which sum over the data does the slope of the evidence become at alpha = 0, and how far is it from "
+    otherwise="which sum over the data does the slope of the evidence become at α = 0, and how far is it from "
               "there to 1?",
 )
 
@@ -236,7 +236,7 @@ def your_likelihood(answer):
 quiz_of(
     "pep-quiz",
     question(
-        "A target has two humps far apart. A Gaussian that minimises the divergence D_alpha[p||q] with alpha near 1 "
+        "A target has two humps far apart. A Gaussian that minimises the divergence D_α[p‖q] with α near 1 "
         "...",
         [("sits on one hump", "that is what the other end prefers, where q must avoid places without p."),
          ("covers both humps", None),
@@ -244,25 +244,25 @@ quiz_of(
         why="Near 1 a place with p but without q is dear, so the Gaussian covers all of p.",
     ),
     question(
-        "In a Power EP update with power alpha, which part of the site is taken out of the posterior?",
-        [("all of it", "that is the case alpha = 1."),
-         ("the fraction alpha", None),
-         ("the fraction 1 - alpha", "that is what stays in.")],
-        why="The fraction that was taken out is replaced through the likelihood to the power alpha.",
+        "In a Power EP update with power α, which part of the site is taken out of the posterior?",
+        [("all of it", "that is the case α = 1."),
+         ("the fraction α", None),
+         ("the fraction 1 − α", "that is what stays in.")],
+        why="The fraction that was taken out is replaced through the likelihood to the power α.",
     ),
     question(
-        "The paper's own step is damped by the power itself. What does this do at alpha = 0.01?",
+        "The paper's own step is damped by the power itself. What does this do at α = 0.01?",
         [("each sweep goes a hundredth of the way, so that learning crawls", None),
          ("it makes the fixed point differ", "a damped step has the same fixed points."),
          ("it makes the sweep diverge", "a short step is the safer one.")],
         why="Slowness of small powers belongs to the step. A step that does not depend on the power removes it.",
     ),
     question(
-        "At fixed hyper-parameters, how does the log evidence estimate change as alpha goes from 0 to 1 (at fixed "
+        "At fixed hyper-parameters, how does the log evidence estimate change as α goes from 0 to 1 (at fixed "
         "points that vary smoothly)?",
         [("it falls", "the slope is half a sum of variances."),
          ("it rises or stays", None),
          ("it has its maximum at one half", "its slope cannot change sign.")],
-        why="The slope of the estimate in alpha is a sum of divergences, none of which is negative.",
+        why="The slope of the estimate in α is a sum of divergences, none of which is negative.",
     ),
 )

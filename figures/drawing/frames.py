@@ -41,9 +41,12 @@ def new_figure(size):
     return Figure(figsize=size, dpi=DPI, layout="constrained")
 
 
-def finish(fig):
-    """Give the drawing its final places."""
-    if _has_a_grid(fig):
+def finish(fig, places=()):
+    """Give the drawing its final places: `places`, those of another frame of the same slider, or else the layout's."""
+    if _has_a_grid(fig) and len(places) == len(fig.axes) and not fig.get_suptitle():       # a layout moves the title too
+        for ax, place in zip(fig.axes, places):
+            ax.set_position(place, which="original")
+    elif _has_a_grid(fig):
         fig.get_layout_engine().execute(fig)
     fig.set_layout_engine("none")           # it must not move between light and dark
 

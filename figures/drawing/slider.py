@@ -138,14 +138,17 @@ class Slider:
         self.name = name or f"fig-{zlib.crc32(inspect.getsource(draw).encode()):08x}"
         self.description = f"slider {self.name}: " + "; ".join(
             f"{p.label} from {p.texts[0]} to {p.texts[-1]}" for p in parameters)
-        self.start_png = frames.png(self.figure(self.start))
+        self.places = ()
+        start = self.figure(self.start)
+        self.places = [ax.get_position(original=True) for ax in start.axes]     # the other frames' axes stand there too
+        self.start_png = frames.png(start)
 
     def figure(self, values):
         """The figure at these values, drawn afresh."""
         with style.context():
             fig = frames.new_figure(self.size)
             self.draw(fig, *values)
-            frames.finish(fig)
+            frames.finish(fig, self.places)
         return fig
 
     def describe(self, values):
