@@ -140,7 +140,7 @@ def bind(running, titles):
             numbered = writer.add_page(page)
             numbered.merge_page(numbers.pages[first[name] + i - 1])
             numbered.compress_content_streams()     # merging has unpacked them
-        writer.add_outline_item(titles[name], first[name] - 1)
+        writer.add_outline_item(title=titles[name], page_number=first[name] - 1)
         (TARGET / f"{Path(name).name}.bare").unlink()
     configuration = yaml.safe_load((build_book.ROOT / "_config.yml").read_text())
     writer.add_metadata({"/Title": configuration["title"], "/Author": configuration["author"]})

@@ -167,6 +167,28 @@ def test_frames_are_the_same_at_every_drawing(folder):
     assert found[0] == found[1]
 
 
+def test_frames_share_the_places_of_their_axes():
+    """The labels of the middle value are wider than those of the others; its axes must not be narrower for that."""
+    def draw(fig, M):
+        fig.add_subplot(1, 2, 1)
+        fig.add_subplot(1, 2, 2, ylim=(0, 1e-3 if M == SIZES.start else 1))
+
+    shown = slider(draw, lambda M: f"M {M}", SIZES)
+    places = [[ax.get_position().bounds for ax in shown.figure((M,)).axes] for M in SIZES.values]
+    assert places[0] == places[1] == places[-1]
+
+
+def test_a_frame_with_other_axes_has_a_layout_of_its_own():
+    def draw(fig, M):
+        for ax in fig.subplots(1, M, squeeze=False)[0]:
+            ax.set_ylabel("label")
+
+    shown = slider(draw, lambda M: f"M {M}", Parameter("M", (1, 2, 3), format="d", start=1))
+    shown.figure((3,)).canvas.draw()
+    boxes = [ax.get_tightbbox() for ax in shown.figure((3,)).axes]
+    assert all(left.x1 < right.x0 for left, right in zip(boxes, boxes[1:]))
+
+
 def test_light_and_dark_have_the_same_layout(folder):
     def curve(fig, alpha):
         ax = fig.add_subplot()
