@@ -170,9 +170,10 @@ def headline(ledger):
     said = {kind: f"{len(found)} ({', '.join(count_in_words(found))})" for kind, found in kinds.items()}
     tested = len(ledger) - len(kinds["none"])
     return (f"**Of {tested} claims that were tested, {said['before the runs']} were judged by a rule fixed before the first rows "
-            f"of their study, and {said['with hindsight']} with hindsight: the rule was written or changed, or the number "
-            f"estimated otherwise, when rows were there.** The other {said['needs no runs']} need no rows: they are identities "
-            f"and counts, computed on the spot. {len(kinds['none'])} claims could not be tested here, and say why.")
+            f"of their study, and {said['with hindsight']} with hindsight: the rule, or the way to estimate the number, "
+            f"was written or changed when there were rows.** The other {said['needs no runs']} need no rows: they are "
+            f"identities and counts, which the tests compute directly. {len(kinds['none'])} claims could not be tested here, "
+            "and say why.")
 
 
 def count_in_words(ledger):
@@ -239,8 +240,8 @@ def dates(claim):
 def withdrawn():
     """The claims that were tested once and are no more, in Markdown."""
     lines = [f"* `{entry['claim']}`: {escape(entry['change'], quote=False)}" for entry in rules.read()["withdrawn"]]
-    return "\n".join(["These had a rule and a verdict once. They left the count for the reason given, and their "
-                      "last verdict stands here.", "", *lines])
+    return "\n".join(["These claims once had a rule and a verdict. They were taken out of the count for the reason "
+                      "that is given with their last verdict.", "", *lines])
 
 
 def measurement(claim):

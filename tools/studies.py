@@ -31,8 +31,8 @@ def total(found):
     hours, left = sum(state.hours for state in found), sum(state.hours_left for state in found)
     return (f"**{len(found)} studies hold {rows} rows, which took {hours:.0f} hours of one processor; "
             f"{sum(len(state.missing) for state in found)} runs are missing, about {left:.0f} hours.** {dated} rows name "
-            f"the code that computed them, and {stale} of these were computed by another than the present one. The others "
-            f"are older: they name the first commit that holds them.")
+            f"the code that computed them, and {stale} of these were computed by code other than the present. The others "
+            f"are older: they name the first commit that contains them.")
 
 
 def table(found):

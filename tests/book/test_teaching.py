@@ -16,7 +16,8 @@ from test_browser import NO_PROBLEMS, WIDTHS, Visit
 from figures.drawing import chapter_map
 from pepcore import SquaredExponential, datasets, exact, power_ep
 from pepcore.features import feature_map
-from pepcore.likelihoods import Probit
+from pepcore.likelihoods import Gaussian, Probit
+from pepcore.online import fixed_basis
 
 browser, address = test_browser.browser, test_browser.address      # fixtures
 
@@ -193,9 +194,13 @@ def test_exam_b_has_right_answers():
     says("B4", math.sqrt(10), *corrected)
     assert max(1 / math.sqrt(1 / splits + ratio) for splits in (10, 1000, 10**9)) < 3
 
-    for rho, precision in ((0, 10), (1, 2), (0.25, 5)):
-        assert 1 / (0.1 + rho * 0.4) == pytest.approx(precision)
-        assert f"= {precision}$" in solution("B5")
+    there = np.array([[math.sqrt(-math.log(0.6))]])     # its novelty is 0.4
+    for rho, precision in ((0, 2), (1, 10), (0.75, 5)):
+        fit = fixed_basis.infer(SquaredExponential(1.0, [1.0]), np.zeros((1, 1)), there, np.ones(1), Gaussian(0.1), rho=rho,
+                                jitter=0.0)
+        assert fit.sites.tau == pytest.approx([precision])
+    precisions = re.findall(r"= (\d+)\$", solution("B5"))
+    assert precisions == ["2", "10", "5"] and "FITC, and DTC" in solution("B5")
 
 
 @pytest.mark.book
