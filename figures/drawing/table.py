@@ -6,6 +6,7 @@ best value marked. Make it the last line of a cell. Its text, which the tests co
 
 import html
 import numbers
+import re
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ import pandas as pd
 MARK = "★"
 MISSING = "–"
 SORTABLE_FROM = 16      # rows: a longer table than 15 can be sorted by the reader
+SIGN = re.compile(r"(?<![\w.)\]])-(?=\.?\d)")     # the hyphen of "-0.3 (-0.2)", and none of "5-10", "1e-5" or "x-3"
 
 
 def table(rows, caption="", decimals=None, best=None, units=None, sort=None):
@@ -111,6 +113,11 @@ class Table:
         return f"<td{self._align(column)}>{text}</td>"
 
 
+def true_minus(text):
+    """The text with a true minus sign before each negative number."""
+    return SIGN.sub("\N{MINUS SIGN}", text)
+
+
 def _frame(rows):
     """The rows as a DataFrame whose first column names them."""
     frame = rows.copy() if isinstance(rows, pd.DataFrame) else pd.DataFrame(list(rows))
@@ -153,10 +160,10 @@ def _text(value, decimals):
     if isinstance(value, bool | np.bool_):
         return "yes" if value else "no"
     if isinstance(value, numbers.Integral):
-        return str(int(value)).replace("-", "\N{MINUS SIGN}")
+        return true_minus(str(int(value)))
     if isinstance(value, numbers.Real):
-        return f"{float(value):z.{decimals}f}".replace("-", "\N{MINUS SIGN}")
-    return str(value)
+        return true_minus(f"{float(value):z.{decimals}f}")
+    return true_minus(str(value))
 
 
 def _best(frame, texts, best):

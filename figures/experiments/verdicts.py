@@ -4,7 +4,7 @@ import difflib
 from dataclasses import dataclass
 from html import escape
 
-from figures.drawing.table import SORTABLE_FROM
+from figures.drawing.table import SORTABLE_FROM, true_minus
 
 LEDGER_PAGE = "claims.html"
 HEADINGS = ("claim", "paper", "ours", "verdict", "rule")
@@ -17,8 +17,8 @@ class Verdicts:
     claims: tuple
 
     def __repr__(self):
-        return "\n".join(f"{claim.id}: {claim.verdict}\n    {claim.statement}\n    paper: {claim.claimed}\n"
-                         f"    ours: {claim.found}\n    rule: {rule(claim)}" for claim in self.claims)
+        return "\n".join(f"{claim.id}: {claim.verdict}\n    {claim.statement}\n    paper: {true_minus(claim.claimed)}\n"
+                         f"    ours: {true_minus(claim.found)}\n    rule: {rule(claim)}" for claim in self.claims)
 
     def _repr_html_(self):
         head = "".join(f'<th scope="col">{heading}</th>' for heading in HEADINGS)
@@ -69,7 +69,7 @@ def _line(claim):
     source, page = escape(claim.source), f"{LEDGER_PAGE}#{claim.anchor}"
     link = f'<a href="{page}" aria-label="{source}: {escape(claim.id)} in the ledger">{source}</a>'
     kind = claim.verdict.replace(" ", "-")
-    cells = (f'<td>{escape(claim.statement)} ({link})</td>', f"<td>{escape(claim.claimed)}</td>",
-             f"<td>{escape(claim.found)}</td>", f'<td class="{kind}"><span class="verdict">{escape(claim.verdict)}</span></td>',
-             f"<td>{rule(claim)}</td>")
+    claimed, found = (escape(true_minus(text)) for text in (claim.claimed, claim.found))
+    cells = (f"<td>{escape(claim.statement)} ({link})</td>", f"<td>{claimed}</td>", f"<td>{found}</td>",
+             f'<td class="{kind}"><span class="verdict">{escape(claim.verdict)}</span></td>', f"<td>{rule(claim)}</td>")
     return f"<tr>{''.join(cells)}</tr>"

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
+from figures.drawing.table import true_minus
+
 RESULTS = Path(__file__).resolve().parent / "results"
 NAMES = {"pepcore": "pepcore", "gpflow": "GPflow", "gpy": "GPy", "gpytorch": "GPyTorch", "sklearn": "scikit-learn",
          "floor": "–"}  # fmt: skip
@@ -99,7 +101,7 @@ def learning(rows):
     for row in rows:
         best, _, evaluations = row["values"]
         table.append([NAMES[row["package"]], number(row["seconds"]), f"{number(row['least'])} to {number(row['most'])}",
-                      str(evaluations), f"{best:.1f}"])  # fmt: skip
+                      str(evaluations), true_minus(f"{best:.1f}")])  # fmt: skip
     return table
 
 
@@ -108,7 +110,7 @@ def estimators(rows):
     for row in rows:
         error, density = row["values"]
         table.append([row["size"][0].replace("_", " "), NAMES[row["package"]], row["method"], f"{error:.3f}",
-                      f"{density:.3f}", number(row["seconds"])])  # fmt: skip
+                      true_minus(f"{density:.3f}"), number(row["seconds"])])  # fmt: skip
     return table
 
 

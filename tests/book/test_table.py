@@ -52,6 +52,15 @@ def test_no_minus_zero():
     assert cells(table([{"a": "x", "b": -0.001}]))[0][1] == "0.00"
 
 
+@pytest.mark.parametrize(("written", "shown"), [
+    ("-0.04 (-0.03)", "−0.04 (−0.03)"), ("-5 ± 2", "−5 ± 2"), ("at -.5", "at −.5"), ("−1", "−1"),
+    ("5-10", "5-10"), ("1e-05", "1e-05"), ("log-loss", "log-loss"), ("set-2", "set-2"), ("(1)-(3)", "(1)-(3)")])
+def test_negative_numbers_within_texts_have_a_true_minus(written, shown):
+    row = table([{"a": "x", "b": written}])
+    assert cells(row) == [["x", shown]]
+    assert repr(row).endswith(shown)
+
+
 def test_the_best_of_a_column_is_bold_and_has_a_mark_with_words():
     shown = table(ROWS, best={"error": "min", "seconds": "max"})
     marked = soup(shown).select("td:has(strong)")

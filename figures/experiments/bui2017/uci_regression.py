@@ -6,7 +6,7 @@ standard 90:10 splits, with inputs and targets standardised on the training rows
 
 import numpy as np
 import pandas as pd
-from matplotlib.ticker import LogLocator, MaxNLocator
+from matplotlib.ticker import LogLocator, MaxNLocator, MultipleLocator
 
 from figures.drawing import style
 from figures.experiments import significance
@@ -137,11 +137,16 @@ def draw_pairs(fig, results, published=None):
                 ax.plot(part[lower], part[upper], ".", ms=4, color=colour, label=data)
             if metric == "smse":
                 ax.set(xscale="log", yscale="log")
+            else:
+                for axis in (ax.xaxis, ax.yaxis):
+                    axis.set_major_locator(MultipleLocator(5))     # short numbers leave room for the names of the axes
             corner = (0.58, 0.06) if upper == 1.0 else (0.06, 0.64)      # where the cloud is not
             draw_margins(ax.inset_axes([*corner, 0.4, 0.3]), margins(results, metric, upper, lower))
             paper = f"\n(paper {published[metric, upper, lower]} %)" if published else " below"
             ax.set_title(f"{wins(results, metric, upper, lower):.0f} %{paper}")
-            style.label(ax, x=f"{title}, {NAMES[lower]}", y=f"{NAMES[upper]}")
+            style.label(ax, x=f"{title}, {NAMES[lower]}")
+            ax.set_ylabel(NAMES[upper], labelpad=8)
+    fig.align_ylabels()
     fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=min(len(present), 4),
                markerscale=2.5, handletextpad=0.1)
 
