@@ -17,9 +17,11 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from PIL import Image
 
 from figures.drawing.dark import pictures_in, recolour, recoloured
+from figures.drawing.table import true_minus
 
 DPI = 120               # CSS pixels in an inch of a figure
 DENSITY = 2             # pixels of a file for a CSS pixel
@@ -41,8 +43,16 @@ def new_figure(size):
     return Figure(figsize=size, dpi=DPI, layout="constrained")
 
 
+def set_true_minus(fig):
+    """Write the negative numbers in titles, labels and legends with a true minus, as the axes write theirs."""
+    for text in fig.findobj(Text):
+        parts = text.get_text().split("$")          # every second one is a formula, in which a hyphen is a minus already
+        text.set_text("$".join(part if i % 2 else true_minus(part) for i, part in enumerate(parts)))
+
+
 def finish(fig, places=()):
     """Give the drawing its final places: `places`, those of another frame of the same slider, or else the layout's."""
+    set_true_minus(fig)
     if _has_a_grid(fig) and len(places) == len(fig.axes) and not fig.get_suptitle():       # a layout moves the title too
         for ax, place in zip(fig.axes, places):
             ax.set_position(place, which="original")
@@ -152,6 +162,7 @@ def still(fig):
 
     The files are called by the PNG's hash, which is also what the build calls the PNG.
     """
+    set_true_minus(fig)
     picture = png(fig, tight=True)
     if folder():
         target = folder() / "still" / hashlib.sha256(picture).hexdigest()

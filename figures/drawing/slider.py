@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from IPython import get_ipython
 
 from figures.drawing import frames, style
+from figures.drawing.table import true_minus
 from figures.progress import progress
 
 ENDS = ("VFE", "EP")      # what the powers 0 and 1 are called
@@ -156,7 +157,7 @@ class Slider:
         text = self.alt(*values)
         if not isinstance(text, str) or not text.strip():
             raise ValueError(f"slider: alt{values} must return a sentence that describes the frame, got {text!r}")
-        return text
+        return true_minus(text)
 
     def write(self, root):
         """Draw all pictures into a folder of this slider's name, with a file that says what they show."""

@@ -76,6 +76,20 @@ def test_two_sliders_have_a_frame_for_both_values(folder):
     assert {path.stem for path in (folder / "fig-x").glob("*.svg")} == {*alts, *(f"{stem}-dark" for stem in alts)}
 
 
+def test_negative_numbers_have_a_true_minus_in_the_picture_and_in_its_words(folder):
+    def draw(fig, alpha):
+        ax = fig.subplots()
+        _ = ax.plot(0, 0, label=f"leave-one-out {alpha - 2:g}, $x^{{-1}}$ {alpha - 3:g}")
+        _ = ax.set(title=f"bound {alpha - 2:g}", xlabel="1e-5")
+        _ = ax.legend()
+
+    shown = slider(draw, lambda alpha: f"The bound is {alpha - 2:g} nats.", THREE, name="fig-x")
+    assert written(folder, "fig-x")["alts"]["2"] == shown.describe((1.0,)) == "The bound is −1 nats."
+    ax = shown.figure((1.0,)).axes[0]
+    assert (ax.get_title(loc="left"), ax.get_xlabel()) == ("bound −1", "1e-5")
+    assert ax.get_legend().get_texts()[0].get_text() == "leave-one-out −1, $x^{-1}$ −2"
+
+
 def test_the_second_building_leaves_nothing_of_the_first(folder):
     slider(fill, describe, size=(1, 1), name="fig-x")
     slider(fill, describe, THREE, name="fig-x")
