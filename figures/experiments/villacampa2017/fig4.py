@@ -147,7 +147,7 @@ def draw_gap(fig, results, M=100):
         ax.plot(seconds, expected, color=COLOURS[method], lw=1.6, ls="--", label=rf"{NAMES[method]}, $\mathrm{{E}}[\log\,p]$")
     ax.set(xscale="log", ylim=(-2.4, 0.0))                      # VI starts at −7
     style.label(ax, x="processor seconds", title=f"mean over the test data, nats, $M = {M}$")
-    ax.legend(ncols=2, loc="lower right")
+    fig.legend(*ax.get_legend_handles_labels(), loc="outside upper center", ncols=2)
 
 
-FIGURES = {"losses": (draw_losses, (7, 5.2)), "gap": (draw_gap, (7, 3.4))}
+FIGURES = {"losses": (draw_losses, (7, 5.2)), "gap": (draw_gap, (7, 4))}
