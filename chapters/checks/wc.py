@@ -78,7 +78,7 @@ PLAIN, CORRECTED, END = QUANTILE / np.sqrt(SPLITS), QUANTILE * np.sqrt(1 / SPLIT
 
 numbers(
     "wc-3-splits",
-    {"plain": PLAIN, "corrected": CORRECTED, "no end of splits": END},
+    {"plain": PLAIN, "corrected": CORRECTED, "infinitely many": END},
     digits=2,
     mistakes=[
         ((NORMAL / np.sqrt(SPLITS), ANY, ANY),
@@ -91,12 +91,12 @@ numbers(
         ((RIGHT, QUANTILE / np.sqrt(SPLITS) + PART, ANY), "the first is right. The two parts add up under the root."),
         ((RIGHT, RIGHT, Within(-0.01, 0.01)), "the part 1/n vanishes; does the other one?"),
         ((RIGHT, RIGHT, QUANTILE * np.sqrt(PART)),
-         "with no end of splits there are no end of degrees of freedom either."),
+         "with infinitely many splits there are infinitely many degrees of freedom as well."),
     ],
     otherwise=[
         "which quantile of t with 19 degrees of freedom is it, and over which root?",
         "the first is right. What does (wc-corrected) add under the root?",
-        "the first two are right. What is left under the root with no end of splits, and what becomes of t?",
+        "the first two are right. What is left under the root with infinitely many splits, and what becomes of t?",
     ],
     never=["1/20 + 1/9", "1.96/3"],
 )

@@ -96,7 +96,7 @@ WORTH = 1 / (1 / SPLITS + PART)
 
 numbers(
     "wr-3-worth",
-    {"20 splits": WORTH, "no end of splits": 1 / PART, "factor": np.sqrt(SPLITS / WORTH)},
+    {"20 splits": WORTH, "infinitely many": 1 / PART, "factor": np.sqrt(SPLITS / WORTH)},
     digits=2,
     mistakes=[
         ((SPLITS, ANY, ANY), "that is what they would be worth if they shared no row."),
@@ -115,7 +115,7 @@ numbers(
     otherwise=[
         "the variance of the mean of n independent splits is that of one split over n. What does (wr-ratio) have in "
         "the place of 1/n?",
-        "the first is right. Which part of the variance is left when there is no end of splits?",
+        "the first is right. Which part of the variance is left when there are infinitely many splits?",
         "the first two are right. t is a mean over its standard error: what becomes of the standard error?",
     ],
     never=["1/20 + 1/9", "1/n + 1/9"],

@@ -60,7 +60,7 @@ def draw_duels(fig, won):
 
     Parameters
     ----------
-    won : dict of metric -> what `duels` returns; in bold where the interval over splits does not hold 50 %
+    won : dict of metric -> what `duels` returns; in bold where the interval over splits does not contain 50 %
     """
     for ax, (metric, (value, low, high)) in zip(fig.subplots(2, 1), won.items()):
         ax.imshow(value, cmap=DUEL, norm=TwoSlopeNorm(50, 0, 100), aspect="auto")
@@ -163,7 +163,7 @@ def told_apart(ranks, count):
 def draw_nemenyi(fig, results, count):
     """The ranks of the powers, and the critical distance that so many data sets give, as a band from the best one.
 
-    A power is filled where it lies outside the band, that is, where it is told from the best.
+    A power is filled where it lies outside the band, that is, where it can be told apart from the best.
     """
     distance = significance.critical_difference(len(ALPHAS), count)
     for ax, (metric, title) in zip(fig.subplots(2, 1, sharex=True), METRICS.items()):
