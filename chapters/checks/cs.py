@@ -117,7 +117,7 @@ def prune(answer):
         if same(mine, marginal):
             return "this keeps the marginal of what stays, KL(full ‖ pruned). Condition on the coefficient being zero."
         if same(mine, (alpha[r], C[np.ix_(r, r)])):
-            return "rows and columns were dropped and nothing was told of it. Coefficients are correlated: condition."
+            return "rows and columns were dropped and the rest was left as it was. Coefficients are correlated: condition."
         if close(mine[1] + Q_stay, right[1] + np.linalg.inv(K)[np.ix_(r, r)], rtol=1e-8):
             return "subtract the prior of those that stay, the inverse of K_rr; a block of K⁻¹ is something else."
         if close(mine[0], right[0], rtol=1e-8):
@@ -163,7 +163,7 @@ def swap(answer):
         if same(mine, marginal(*whole, 4)):
             return "the newcomer went out again. It was to stay, and the old basis vector i to go."
         if same(mine, (whole[0][stay], whole[1][np.ix_(stay, stay)])):
-            return "the newcomer is right, but basis vector i was struck out, and nobody was told of it."
+            return "the newcomer is right, but basis vector i was struck out, and the others were left as they were."
         before = marginal(alpha, C, K, i)
         left = np.arange(4) != i
         if same(mine, joined(*before, K[np.ix_(left, left)], k[left], own, q, r)[:2]):
@@ -187,7 +187,7 @@ numbers(
         ((RIGHT, 0.1 + 0.3 * 0.5, ANY),
          "α is right. The share of the residual that counts as noise is the one that is not projected."),
         ((RIGHT, 0.1, ANY), "α is right. Only at ρ = 1 does the residual add nothing to the noise."),
-        ((RIGHT, RIGHT, 0.1 / 0.6), "turn the ratio round: without ξ the site is the weaker one, and it stands below."),
+        ((RIGHT, RIGHT, 0.1 / 0.6), "turn the ratio round: without ξ the site is weaker, and it belongs in the denominator."),
         ((RIGHT, RIGHT, 0.45 / 0.1), "the last number compares ρ = 1 with ρ = 0, not with 0.3."),
     ],
     otherwise=[
@@ -258,8 +258,8 @@ def order(answer):
 quiz_of(
     "cs-quiz",
     question(
-        "A datum arrives far from all basis vectors, but its likelihood hardly bends there (r is nearly zero). Is it "
-        "worth a place?",
+        "A datum arrives far from all basis vectors, but its likelihood hardly changes there (q and r are nearly "
+        "zero). Is it worth a place?",
         [("yes, since it is new", "novelty alone is not enough."),
          ("no, since it has nothing to say", None),
          ("yes, if the budget is not used up", "a place that changes nothing is still a place lost.")],

@@ -252,7 +252,7 @@ quiz_of(
         [("to the mean only", None),
          ("to the covariance only", "there the prior's residual stays."),
          ("to both", "then they would cost as much as ordinary pseudo-points.")],
-        why="Their covariance is nailed to the prior's. That makes them cheap.",
+        why="Their covariance stays that of the prior. That makes them cheap.",
     ),
     question(
         "A natural-gradient step of length 1 for the coupled part, with a Gaussian likelihood ...",

@@ -82,7 +82,7 @@ WRONG = [
     ("cs-3-prune", drop, "dropped"),
     ("cs-3-prune", changed(forget, 1, lambda C: 2 * C), "alpha is right, C is not"),
     ("cs-3-prune", lambda alpha, C, K, i: (np.zeros(3), np.zeros((3, 3))), "not the process that is closest"),
-    ("cs-4-swap", struck_out, "nobody was told"),
+    ("cs-4-swap", struck_out, "the others were left"),
     ("cs-4-swap", condition, "moves the values that stay"),
     ("cs-4-swap", newcomer_out, "the newcomer went out again"),
     ("cs-4-swap", forget_first, "the old vector went first"),
