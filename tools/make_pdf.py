@@ -50,8 +50,11 @@ PREPARE = """async (solutions) => {
   await document.fonts.ready;
 }"""
 
-# Shrink tables and equations that are wider than the column.
+# Keep short names of rows in one line, and shrink tables and equations that are wider than the column.
 FIT = """() => {
+  for (const name of document.querySelectorAll("article tbody th")) {
+    if (name.textContent.length < 25) name.style.whiteSpace = "nowrap";
+  }
   const shrink = (element, column) => {
     const wide = Math.max(element.scrollWidth, element.querySelector("svg, math")?.getBoundingClientRect().width ?? 0);
     if (wide > column) element.style.zoom = column / wide;
