@@ -240,19 +240,38 @@ def nystrom(answer):
                 "how much does the prediction think they vary with it?")
 
 
-@checker("cs-8-order", never=["farthest_first"])
+ROOM, NEAR = 10, 0.25       # exercise 8
+
+
+def leaves_a_room(line, size):
+    """Whether a waiting room of this size can let the data pass in this order."""
+    return bool(np.all(line - np.arange(len(line)) < size))
+
+
+@checker("cs-8-order", never=["t + 9", "n % 10", "np.arange(100) + 10"])
 def order(answer):
     line = as_array(answer, (100,))
     if not np.array_equal(np.sort(line), np.arange(100)):
         return "an order holds each of the numbers 0 to 99 once."
+    line = line.astype(int)
+    if np.array_equal(line, np.arange(100)):
+        return "this is left to right: in this order nobody waits."
+    if not leaves_a_room(line, ROOM):
+        if leaves_a_room(line, ROOM + 1):
+            return "such an order needs one place more than the room has. Count those that wait when the first is chosen."
+        if leaves_a_room(np.argsort(line), ROOM):
+            return "this says when each datum is read. The other way round, please: which datum is read first, which next?"
+        place = int(np.argmax(line - np.arange(100) >= ROOM))
+        return (f"number {line[place]} is read when only {place} others have been read: it has not come in yet. Which "
+                "data wait at that moment?")
     toy = datasets.snelson_like(seed=0, N=100)
     kernel = SquaredExponential(variance=0.7, lengthscales=0.6)
     target, _ = exact.regression(kernel, toy.X, toy.y, noise=0.06).predict_f(toy.X)
-    fit = online.infer(kernel, toy.X, toy.y, Gaussian(0.06), budget=6, novelty=0.01, order=line.astype(int))
+    fit = online.infer(kernel, toy.X, toy.y, Gaussian(0.06), budget=6, novelty=0.01, order=line)
     distance = np.sqrt(np.mean((fit.predict_f(toy.X)[0] - target) ** 2))
-    if not distance < 0.1:
-        return (f"its distance is {distance:.2f}, and 0.1 is asked for. Whoever comes first has time to become "
-                "important.")
+    if not distance < NEAR:
+        return (f"the room can produce this order. Its distance is {distance:.2f}, and {NEAR} is asked for. Whoever comes "
+                "first has time to become important.")
 
 
 quiz_of(

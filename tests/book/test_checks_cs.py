@@ -4,7 +4,9 @@ import numpy as np
 from checks import cs
 from conftest import changed, checker_tests
 
-from pepcore import datasets
+from pepcore import datasets, online
+from pepcore.kernels import SquaredExponential
+from pepcore.likelihoods import Gaussian
 
 
 def include(alpha, C, k, q, r):
@@ -61,6 +63,28 @@ def farthest_first():
     return line
 
 
+def sent_ahead(every, ahead=9):
+    """Every so many data one goes in front of those that came before it, so many places at most."""
+    return np.array(sorted(range(100), key=lambda n: n - ahead - 0.5 if n % every == every - 1 else n))
+
+
+def far_from_the_basis(size=10):
+    """A room that always lets the datum pass that is farthest from the present basis."""
+    toy, kernel = datasets.snelson_like(seed=0, N=100), SquaredExponential(0.7, 0.6)
+    state, waiting, rest, line = online.start(kernel, Gaussian(0.06), budget=6, novelty=0.01), list(range(size)), size, []
+    while waiting:
+        n = waiting[0]
+        if line:
+            n = max(waiting, key=lambda n: np.abs(toy.X[n] - state.Z).min())
+        waiting.remove(n)
+        line.append(n)
+        state = online.update(state, toy.X[[n]], toy.y[[n]])
+        if rest < 100:
+            waiting.append(rest)
+            rest += 1
+    return np.array(line)
+
+
 q = np.sqrt(2 / (5 * np.pi))
 FULL = np.sin(np.linspace(0, 6, 30))
 FIRST, SECOND = FULL + 0.1 * np.cos(7 * FULL), FULL - 0.2 * np.cos(3 * FULL)
@@ -72,10 +96,11 @@ RIGHT = {
     "cs-5-disguise": (0.7, 0.45, 6.0),
     "cs-6-yours": (FIRST, SECOND, FULL),
     "cs-7-nystrom": ([0.0], [5.0], 5.0, 0.1),
-    "cs-8-order": farthest_first(),
+    "cs-8-order": sent_ahead(10),
 }
 ALSO_RIGHT = [
     ("cs-7-nystrom", [[0.0], [5.0], 5.0, 0.1]),
+    ("cs-8-order", far_from_the_basis()),
 ]
 WRONG = [
     ("cs-3-prune", marginalise, "marginal"),
@@ -96,7 +121,14 @@ WRONG = [
     ("cs-6-yours", (FIRST[:5], SECOND[:5], FULL[:5]), "at least 20"),
     ("cs-7-nystrom", ([0.0], [0.1], 0.1, 0.1), "the variance is"),
     ("cs-7-nystrom", ([0.0], [5.0], 5.0, -1.0), "between"),
-    ("cs-8-order", np.arange(100), "its distance is"),
+    ("cs-8-order", farthest_first(), "it has not come in yet"),
+    ("cs-8-order", np.random.default_rng(1).permutation(100), "it has not come in yet"),
+    ("cs-8-order", np.arange(100)[::-1], "it has not come in yet"),
+    ("cs-8-order", np.arange(100), "nobody waits"),
+    ("cs-8-order", sent_ahead(11, 10), "one place more than the room has"),
+    ("cs-8-order", np.roll(np.arange(100), -1), "Its distance is"),
+    ("cs-8-order", np.roll(np.arange(100), 1), "when each datum is read"),
+    ("cs-8-order", np.argsort(sent_ahead(10)), "Its distance is"),
     ("cs-7-nystrom", ([], [5.0], 5.0, 0.1), "at least one"),
     ("cs-8-order", np.zeros(100), "once"),
     ("cs-8-order", np.zeros(5), "shape (100,)"),
