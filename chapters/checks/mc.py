@@ -7,6 +7,7 @@ from exercises import (
     ANY,
     RIGHT,
     Feedback,
+    NotWhole,
     Within,
     as_array,
     as_things,
@@ -118,31 +119,54 @@ numbers(
 )
 
 
-def tied_cavity(Lam, b, n, alpha, prior_too=False, shift_too=True):
-    """SEP's cavity, and what the usual mistakes make of it."""
-    left = 1 - alpha / n
-    precision = left * (np.eye(len(b)) + Lam) if prior_too else np.eye(len(b)) + left * Lam
-    V = np.linalg.inv(precision)
-    return V @ ((left if shift_too else 1.0) * b), V
+OTHERS, ALIKE, ODD, FEW = 19, 0.5, 8.0, 0.1     # exercise 4: k, t, T and the excess that counts as small
 
 
-@checker("mc-4-cavity", never=["1 − α/n", "1 - alpha / n"])
-def cavity(answer):
-    root = np.random.default_rng(0).normal(size=(3, 5))
-    case = root @ root.T, np.array([0.4, -1.2, 0.8]), 7, 0.6
-    result = called(answer, *case)
-    result = as_things(result, 2, "two things, the mean (M,) and the covariance (M, M),")
-    found = as_array(result[0], (3,)), as_array(result[1], (3, 3))
-    same = lambda other: close(found[0], other[0]) and close(found[1], other[1])
-    if same(tied_cavity(*case, prior_too=True)):
-        return "a share of the prior has gone as well: the sum of the sites does not contain it."
-    if same(tied_cavity(*case, shift_too=False)):
-        return "the sites' precision-mean b loses its share too."
-    if same(tied_cavity(case[0], case[1], 7, 1.0)):
-        return "a fraction α of one site is left out, not all of it."
-    if not same(tied_cavity(*case)):
-        return ("not the cavity. Which share of Λ and b is one site's, how much of that goes, and what of the prior "
-                "goes with it?")
+def cavities(k):
+    """Precisions of EP's and of SEP's cavity for the odd one among k others."""
+    return 1 + k * ALIKE, 1 + k / (k + 1) * (k * ALIKE + ODD)
+
+
+def first_small(small):
+    """The first number of others, from 1 on, that is small in this sense."""
+    return next(k for k in range(1, 1000) if small(k, *cavities(k)))
+
+
+TAKEN, TIED = cavities(OTHERS)
+SITES = OTHERS * ALIKE + ODD
+
+numbers(
+    "mc-4-cavity",
+    {"EP": TAKEN, "SEP": TIED, "limit": ODD - ALIKE, "others": first_small(lambda k, ep, sep: sep < (1 + FEW) * ep)},
+    digits=4,
+    mistakes=[
+        ((TAKEN - 1, ANY, ANY, ANY), "the prior has a precision too."),
+        ((1 + SITES, ANY, ANY, ANY), "that is the posterior: nothing has been taken out yet."),
+        ((1 + SITES - ALIKE, ANY, ANY, ANY), "that is the cavity of one of the others; we visit the odd datum."),
+        ((RIGHT, TIED - 1, ANY, ANY), "the first is right. In SEP the prior has a precision too."),
+        ((RIGHT, TAKEN, ANY, ANY), "the first is right. SEP does not know which site is the odd one's."),
+        ((RIGHT, 1 + SITES, ANY, ANY), "the first is right. The second is the posterior: SEP takes something out as well."),
+        ((RIGHT, TIED - 1 / (OTHERS + 1), ANY, ANY),
+         "the first is right. In the second a share of the prior has gone as well: the sum of the sites does not contain it."),
+        ((RIGHT, 1 + SITES * (1 - 1 / OTHERS), ANY, ANY), "the first is right. How many sites are tied, the odd one included?"),
+        ((RIGHT, RIGHT, TIED - TAKEN, ANY), "the first two are right. The third is their difference for 19 others, not the limit."),
+        ((RIGHT, RIGHT, 0, ANY),
+         "the first two are right. The ratio of the two precisions tends to 1; what does their difference tend to?"),
+        ((RIGHT, RIGHT, ODD, ANY), "the first two are right. SEP takes something out, even in the limit: what?"),
+        ((RIGHT, RIGHT, RIGHT, NotWhole()), "the first three are right. A number of sites is whole."),
+        ((RIGHT, RIGHT, RIGHT, first_small(lambda k, ep, sep: ODD - ALIKE < FEW * ep)),
+         "the first three are right. You have put the limit in the place of the difference, which is smaller."),
+        ((RIGHT, RIGHT, RIGHT, first_small(lambda k, ep, sep: sep - ep < FEW * sep)),
+         "the first three are right. Ten per cent of EP's precision, not of SEP's."),
+    ],
+    otherwise=[
+        "EP's cavity has the prior and all sites but the odd one.",
+        "the first is right. SEP takes out the mean of all sites, the odd one included. What is left of their sum?",
+        "the first two are right. Write the difference as a function of k.",
+        "the first three are right. Compare the difference with a tenth of EP's precision, for each k.",
+    ],
+    never=["k/(k+1)", "k (T − t)", "T − t"],
+)
 
 
 def batch_step(Lam, A, tau, N, epsilon, weight=None):
