@@ -20,26 +20,21 @@ def divergence(w, V, g, A, K):
     return 0.5 * (w @ w + 2 * w @ A @ g + g @ K @ g + spread(V))
 
 
-def natural_step(m, V, A, d1, d2, step, prior=1.0, sign=-1.0):
-    P = np.linalg.inv(V)
-    P_new = (1 - step) * P + step * (prior * np.eye(len(m)) + sign * (A * d2) @ A.T)
-    b_new = (1 - step) * P @ m + step * A @ (d1 - d2 * (A.T @ m))
-    return np.linalg.solve(P_new, b_new), np.linalg.inv(P_new)
+def walk(start):
+    """Natural steps of a half on one datum of one feature, from a precision of `start` times the best: the way left."""
+    P_best, b_best, m = 3.0, 4.0, -1.0          # a datum y = 2 with noise 0.5, and the prior
+    P, b, way = start * P_best, start * P_best * m, [1.0]
+    for _ in range(20):
+        P, b = (P + P_best) / 2, (b + b_best) / 2
+        way.append((b_best / P_best - b / P) / (b_best / P_best - m))
+    return np.array(way)
 
 
-def averaged_moments(m, V, A, d1, d2, step):
-    m1, V1 = natural_step(m, V, A, d1, d2, 1.0)
-    return (1 - step) * m + step * m1, (1 - step) * V + step * V1
+def near_enough(way):
+    return int(np.argmax(way < 0.01))
 
 
-def precision_instead(*arguments):
-    m, V = natural_step(*arguments)
-    return m, np.linalg.inv(V)
-
-
-def without_mean(m, V, A, d1, d2, step):
-    _, V_new = natural_step(m, V, A, d1, d2, step)
-    return V_new @ ((1 - step) * np.linalg.solve(V, m) + step * A @ d1), V_new
+SURE, WIDE = walk(10.0), walk(0.1)
 
 
 def errors_of_steps(N, step, R=0.5, r=0.1, noise=0.1):
@@ -89,7 +84,7 @@ RIGHT = {
     "og-1-shift": (6, 9, 2),
     "og-2-residual": residual,
     "og-3-divergence": divergence,
-    "og-4-step": natural_step,
+    "og-4-step": (1 - SURE[1], 1 - WIDE[1], near_enough(SURE), near_enough(WIDE)),
     "og-5-limit": LIMIT,
     "og-6-gain": gain,
     "og-7-places": greedy_places(),
@@ -98,7 +93,7 @@ RIGHT = {
 ALSO_RIGHT = [
     ("og-8-yours", (*POINTS, float(f"{GAIN:.3g}"))),
     ("og-2-residual", lambda *given: list(residual(*given))),
-    ("og-4-step", lambda *given: list(natural_step(*given))),
+    ("og-4-step", ("0.0909", "0.909", near_enough(SURE), near_enough(WIDE))),
 ]
 WRONG = [
     ("og-2-residual", lambda *given: None, "returns nothing"),
@@ -110,12 +105,6 @@ WRONG = [
     ("og-3-divergence", lambda w, V, g, A, K: divergence(w, V, g, 0 * A, K), "cross term"),
     ("og-3-divergence", lambda w, V, g, A, K: divergence(w, V, g, 0 * A, K - A.T @ A), "First find the m"),
     ("og-3-divergence", lambda w, V, g, A, K: divergence(w, V, g, A, K) - 0.5 * spread(V), "share"),
-    ("og-4-step", precision_instead, "Turn it round"),
-    ("og-4-step", lambda *given: natural_step(*given, prior=0.0), "prior is missing"),
-    ("og-4-step", lambda *given: natural_step(*given, sign=1.0), "the sign of τ*"),
-    ("og-4-step", averaged_moments, "covariances were averaged"),
-    ("og-4-step", without_mean, "a term of ν* is missing"),
-    ("og-4-step", lambda *given: (averaged_moments(*given)[0], natural_step(*given)[1]), "means were averaged"),
     ("og-6-gain", lambda *given: gain(*given, sign=-1.0), "sign"),
     ("og-6-gain", lambda *given: gain(*given, sign=2.0), "½"),
     ("og-6-gain", lambda *given: gain(*given, terms=3), "coupled basis"),
