@@ -169,24 +169,39 @@ numbers(
 )
 
 
-def batch_step(Lam, A, tau, N, epsilon, weight=None):
-    weight = N / A.shape[1] if weight is None else weight
-    return (1 - epsilon) * Lam + epsilon * weight * (A * tau) @ A.T
+ALL, BATCH, LENGTH, BACK = 1000, 25, 0.2, 10      # exercise 5: N, B, ε and how many steps ago
+WEIGHT, SHRUNK = LENGTH * (1 - LENGTH) ** BACK, LENGTH / (2 - LENGTH)
 
-
-@checker("mc-5-batch", never=["(1 − ε) Λ + ε N/B", "(1 - epsilon) * Lam"])
-def batch(answer):
-    rng = np.random.default_rng(1)
-    A = rng.normal(size=(3, 4))
-    case = A @ A.T, A, rng.uniform(0.1, 1, 4), 20, 0.3
-    found = as_array(called(answer, *case), (3, 3))
-    if close(found, batch_step(*case, weight=1.0)):
-        return "a batch speaks for all N data: which weight does its sum need?"
-    if close(found, case[0] + 0.3 * 5 * (A * case[2]) @ A.T):
-        return "the old sum must shrink, or it grows for ever."
-    if not close(found, batch_step(*case)):
-        return ("not the new sum. It lies between the old one and an estimate of it from the batch: where, and which "
-                "estimate?")
+numbers(
+    "mc-5-batch",
+    {"weight": WEIGHT, "multiple": np.sqrt(SHRUNK), "data": BATCH / SHRUNK, "step": 2 * BATCH / (ALL + BATCH)},
+    digits=3,
+    mistakes=[
+        (((1 - LENGTH) ** BACK, ANY, ANY, ANY), "with which weight did this estimate join the sum, ten steps ago?"),
+        ((LENGTH, ANY, ANY, ANY), "that is the weight of the newest one. What does each later step do to it?"),
+        ((WEIGHT / (1 - LENGTH), ANY, ANY, ANY), "that is the weight after nine steps."),
+        ((WEIGHT * (1 - LENGTH), ANY, ANY, ANY), "that is the weight after eleven steps."),
+        ((RIGHT, SHRUNK, ANY, ANY), "the first is right. That is a ratio of variances."),
+        ((RIGHT, LENGTH, ANY, ANY), "the first is right. The older estimates scatter too, and there are many of them."),
+        ((RIGHT, np.sqrt(LENGTH), ANY, ANY), "the first is right. Weights stand squared in a variance: add up their squares."),
+        ((RIGHT, np.sqrt(LENGTH / 2), ANY, ANY), "the first is right. That is the limit of short steps; sum the series exactly."),
+        ((RIGHT, RIGHT, 1 / SHRUNK, ANY), "the first two are right. That is a number of batches."),
+        ((RIGHT, RIGHT, BATCH / LENGTH, ANY),
+         "the first two are right. One over the step counts batches, but they do not have equal weights."),
+        ((RIGHT, RIGHT, BATCH / np.sqrt(SHRUNK), ANY),
+         "the first two are right. How does a standard deviation fall with the number of data?"),
+        ((RIGHT, RIGHT, RIGHT, BATCH / ALL),
+         "the first three are right. That is the share of the data in a batch; solve the equation."),
+        ((RIGHT, RIGHT, RIGHT, 2 * BATCH / ALL), "the first three are right. That is the limit of small batches; solve exactly."),
+    ],
+    otherwise=[
+        "follow one estimate: with which weight does it join the sum, and what becomes of that weight in a step?",
+        "the first is right. The estimates are independent: how do their variances add up?",
+        "the first two are right. The variance of an estimate falls as one over the number of its data.",
+        "the first three are right. Set your expression for the third equal to N, and solve it for the step.",
+    ],
+    never=["ε/(2 − ε)", "2B/(N + B)", "B(2 − ε)/ε"],
+)
 
 
 def labelled(N, seed):
