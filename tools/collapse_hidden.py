@@ -1,16 +1,21 @@
 """Collapse in JupyterLab what the page hides or folds: sets `jupyter.source_hidden` and `outputs_hidden` in the notebooks.
 
-The code of figures is collapsed, and the code and output of solutions. The cell for an answer stays open. Run it after cells
-were added or their tags changed; `--check` only lists the notebooks that it would change.
+The code of figures is collapsed, and the code, output and words of solutions. The cell for an answer stays open. Run it after
+cells were added or their tags changed; `--check` only lists the notebooks that it would change.
+
+JupyterLab goes on showing the first line of a cell that is collapsed. Words begin with a comment for that, which no page shows.
 """
 
 import json
+import re
 import sys
 
 import build_book
 
 HIDDEN = {"hide-input", "remove-input", "hide-cell", "remove-cell"}
 MARKS = ("source_hidden", "outputs_hidden")
+WORDS = re.compile(r"(?!\s*[`:]{3,}\{)((?!\{solution-)[\s\S])*([`:]{3,}\{solution-end\}\s*[`:]{3,}\s*)?")      # nothing else
+COVER = "% The solution in words\n"
 
 
 def collapse(notebook):
@@ -18,10 +23,14 @@ def collapse(notebook):
     changed, in_solution = False, False
     for cell in notebook["cells"]:
         text = "".join(cell["source"])
+        words = cell["cell_type"] == "markdown" and in_solution and bool(WORDS.fullmatch(text))
+        if words and not text.startswith(COVER):
+            cell["source"] = (COVER + text).splitlines(keepends=True)
+            changed = True
         if "{solution-start}" in text or "{solution-end}" in text:
             in_solution = text.rfind("{solution-start}") > text.rfind("{solution-end}")
         tags, code = set(cell["metadata"].get("tags", [])), cell["cell_type"] == "code"
-        hidden = code and (in_solution or bool(HIDDEN & tags and "exercise" not in tags))
+        hidden = words or (code and (in_solution or bool(HIDDEN & tags and "exercise" not in tags)))
         for mark, wanted in zip(MARKS, (hidden, code and in_solution), strict=True):
             if cell["metadata"].get("jupyter", {}).get(mark, False) != wanted:
                 changed = True

@@ -9,7 +9,7 @@ A section is a title underlined with dashes. Each entry begins a line, a continu
     jitter : float              relative to the kernel's variance
 
 A continuation that begins with a capital is set off by a dash. A line that begins with "Returns", "Raises" or "Source:" and
-goes on is a sentence and ends the sections. Keys of references.bib become citations.
+goes on is a sentence and ends the sections. Keys of references.bib become citations. A table is written as in Markdown.
 """
 
 import re
@@ -18,6 +18,7 @@ from pathlib import Path
 SECTION = re.compile(r"(Parameters|Attributes|Returns|Yields|Raises|Warns)$")
 ENTRY = re.compile(r"(?P<name>[^:`]+?) : (?P<text>.*)$")                        # "jitter : float"
 SENTENCES = ("Returns ", "Raises ", "Source:")
+ROW = re.compile(r"\| (.*) \|")                                                  # of a table
 EXCEPTION = re.compile(r"(?P<name>[A-Z]\w*(Error|Warning|Interrupt)) ?(?P<text>.*)$")
 
 
@@ -75,8 +76,24 @@ def as_text(line):
         lambda match: match["quoted"] or (r"\|" if match["bar"] else f":cite:`{match['key']}`"), line)
 
 
+def with_tables(lines):
+    """The same lines with tables in reStructuredText for those in Markdown."""
+    result, inside = [], False
+    for line in lines:
+        row = ROW.fullmatch(line)
+        if row and not inside:
+            result += ["", ".. list-table::", "   :header-rows: 1", ""]
+        if row and not re.fullmatch(r"[\s|:-]+", line):
+            result += [f"   {mark} - {cell.strip()}" for mark, cell in zip("*" + " " * len(line), row[1].split(" | "))]
+        elif not row:
+            result += [""] * inside + [line]
+        inside = bool(row)
+    return result
+
+
 def process(app, what, name, obj, options, lines):
-    lines[:] = [as_text(line) for line in as_field_lists(lines)]
+    lines[:] = with_tables(as_field_lists(lines))
+    lines[:] = [as_text(line) for line in lines]
 
 
 def setup(app):

@@ -16,7 +16,7 @@ SOLVED = re.compile(r"[`:]{3,}\{solution-end\}")
 MARK = re.compile(r"((?:`{3,}|:{3,})\{exercise\}.*?\n(?:`{3,}|:{3,})(?=\n|$)"
                   r"|[`:]{3,}\{solution(?:-start)?\}[^\n]*\n(?::class: dropdown\n?)?"
                   r"|[`:]{3,}\{solution-end\})", re.DOTALL)
-FENCE = re.compile(r"^[`:]{3,}$", re.MULTILINE)
+FENCE = re.compile(r"^([`:]{3,}|% .*)$", re.MULTILINE)      # what is left of a mark, or a comment
 TITLE = re.compile(r"(Warm-up|Core|Research), (\d+) minutes(?:, ([^:]*))?: (.*)")
 TIME = re.compile(r"\*\*Time:\*\* (.*?)(?= \*\*|\n)")
 CODE_SPAN = re.compile(r"(?<![}`])`([A-Za-z_]\w*)[^`\n]*`(?!`)")     # its first name

@@ -21,13 +21,18 @@ from pypdf import PdfReader, PdfWriter
 TARGET = build_book.BUILD / "pdf"
 INSTALLED = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"]
 PATIENCE = 180_000      # milliseconds, for a busy machine
+MARGIN = 17             # millimetres at the left and at the right
+COLUMN = int((210 - 2 * MARGIN) / 25.4 * 96)        # pixels between them
 SOLUTIONS = ("end", "inline", "none")
 
-# Open what is folded, fetch all pictures, and put the solutions where they are wanted.
+# Open what is folded, fetch all pictures, put the solutions where they are wanted, and turn buttons to sort by into words,
+# since a browser does not repeat a button at the head of the next page.
 PREPARE = """async (solutions) => {
   document.documentElement.dataset.theme = "light";
   for (const details of document.querySelectorAll("article details")) details.open = true;
   for (const button of document.querySelectorAll("article button.toggle-button-hidden")) button.click();
+  for (const button of document.querySelectorAll("th button")) button.replaceWith(button.textContent);
+  for (const folded of document.querySelectorAll("figure details")) folded.closest("figure").after(folded);
   const found = [...document.querySelectorAll("article div.solution")];
   if (solutions !== "inline" && found.length) {
     const last = document.createElement("section");
@@ -45,8 +50,21 @@ PREPARE = """async (solutions) => {
   await document.fonts.ready;
 }"""
 
+# Keep short names of rows in one line, and shrink tables and equations that are wider than the column.
+FIT = """() => {
+  for (const name of document.querySelectorAll("article tbody th")) {
+    if (name.textContent.length < 25) name.style.whiteSpace = "nowrap";
+  }
+  const shrink = (element, column) => {
+    const wide = Math.max(element.scrollWidth, element.querySelector("svg, math")?.getBoundingClientRect().width ?? 0);
+    if (wide > column) element.style.zoom = column / wide;
+  };
+  for (const table of document.querySelectorAll("article table")) shrink(table, table.parentElement.clientWidth);
+  for (const formula of document.querySelectorAll("article mjx-container[display=true]")) shrink(formula, formula.clientWidth);
+}"""
+
 CONTENTS = """<html lang="en"><title>{title}</title><style>
-@page {{ size: A4; margin: 25mm 22mm; }} body {{ font: 11pt/1.5 sans-serif; }}
+@page {{ size: A4; margin: 25mm 22mm; }} body {{ font: 11pt/1.4 sans-serif; }}
 h1 {{ margin: 45mm 0 5mm; font-size: 26pt; line-height: 1.2; }} section {{ break-before: page; }}
 h2 {{ margin: 1.2em 0 0.2em; font-size: 11pt; }} p {{ display: flex; margin: 0.25em 0; }}
 p i {{ flex: 1; margin: 0 0.4em 0.35em; border-bottom: 1px dotted #777; }}
@@ -114,7 +132,9 @@ def print_page(running, address, name, solutions):
     footer = ('<div style="width: 100%; text-align: center; font: 8pt sans-serif">'
               f'{html.escape(title)} — <span class="pageNumber"></span></div>')
     page.emulate_media(media="print")
-    shared = {"format": "A4", "print_background": True, "margin": dict.fromkeys(("left", "right"), "17mm") |
+    page.set_viewport_size({"width": COLUMN, "height": 1200})
+    page.evaluate(FIT)
+    shared = {"format": "A4", "print_background": True, "margin": dict.fromkeys(("left", "right"), f"{MARGIN}mm") |
               {"top": "16mm", "bottom": "20mm"}}
     page.pdf(path=TARGET / f"{Path(name).name}.pdf", display_header_footer=True, header_template="<span></span>",
              footer_template=footer, **shared)

@@ -48,7 +48,7 @@ def line(state, again):
     runs = f"{len(state.rows)} of {state.total}" if state.missing else str(state.total)
     left = f", {state.hours_left:.1f} left" if state.missing else ""
     cells = (runs, f"{state.hours:.1f}{left}", converged(state.rows), code(state), machine(state.rows), came_out(again))
-    title = escape(re.sub(r"\s+", " ", state.study.title))
+    title = re.sub("`([^`]*)`", r"<code>\1</code>", escape(re.sub(r"\s+", " ", state.study.title)))
     name = f'<th scope="row"><code>{state.study.id}</code><br><small style="font-weight: 400">{title}</small></th>'
     return f"<tr>{name}{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"
 

@@ -40,7 +40,7 @@ numbers(
         ((RIGHT, OF_THE_RATE, ANY), "that is the variance of the rate. The count varies around its rate as well."),
         ((RIGHT, MEAN, ANY), "that is the variance of a count whose rate is known. Here the rate varies, too."),
         ((RIGHT, np.sqrt(MEAN + OF_THE_RATE), ANY), "the second is a standard deviation; the variance is asked for."),
-        ((RIGHT, RIGHT, GROWTH - 1), "the dispersion stands in a denominator, so it is the other way up."),
+        ((RIGHT, RIGHT, GROWTH - 1), "the dispersion stands in a denominator: this is its inverse."),
         ((RIGHT, RIGHT, 1 / H), "that is true for small h only: the variance of e^f is not that of f."),
     ],
     otherwise=[
@@ -90,7 +90,7 @@ def means(answer):
         if close(value, target(mu_out, s_out, d1, d2, alpha).nu):
             return "that is the target ν*, for which the precision would have to move as well; here it stands still."
         if close(value, tau * mu_out + d1):
-            return "the slope d1 belongs to the cavity; how many times wider than the posterior is that?"
+            return "the slope d1 belongs to the cavity. By which factor is the cavity's variance the larger one?"
         if close(value, tau * mu + d1 * s_out / s):
             return "the first term takes the mean of the cavity, not that of the posterior."
         without = likelihood.log_moment(y, mu_out, s_out, alpha)[1]
@@ -117,7 +117,7 @@ numbers(
         ((0.0, ANY, ANY), "there the precision is largest; its derivative is zero at a second place."),
         ((RIGHT, -TAKEN, ANY), "the distance is right. The precision is minus the curvature of log p."),
         ((RIGHT, RIGHT, GIVEN / TAKEN), "a number of readings is positive."),
-        ((RIGHT, RIGHT, -TAKEN / GIVEN), "that is the share which one wild reading takes; turn it over."),
+        ((RIGHT, RIGHT, -TAKEN / GIVEN), "that is the share which one wild reading takes. How many such shares make a whole?"),
     ],
     otherwise=[
         "set the derivative of the curvature in r² to zero.",

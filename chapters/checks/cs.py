@@ -6,6 +6,7 @@ from exercises import (
     RIGHT,
     Feedback,
     as_array,
+    as_number,
     as_things,
     called,
     checker,
@@ -98,33 +99,44 @@ numbers(
 )
 
 
-@checker("cs-3-prune", never=["inv(precision[np.ix_(r, r)])", "alpha[r] - both"])
-def prune(answer):
-    for i in (1, 3, 0):
-        K, alpha, C = random_process(4 + i)
-        Q, r = np.linalg.inv(K), np.arange(4) != i
-        mine = process(called(answer, alpha, C, K, i), 3)
-        both = (Q + C)[r, i]
-        Q_stay = np.linalg.inv(K[np.ix_(r, r)])
-        right = (
-            alpha[r] - both * alpha[i] / (Q + C)[i, i],
-            (Q + C)[np.ix_(r, r)] - np.outer(both, both) / (Q + C)[i, i] - Q_stay,
-        )
-        R = np.linalg.solve(K[np.ix_(r, r)], K[r])  # K_rr⁻¹ K_r.
-        marginal = R @ alpha, R @ C @ R.T
-        if same(mine, right):
+def parts_of_price(alpha, C, K, gone):
+    """Of the coordinates that go, in an orthonormal basis: mean m, covariance V and precision Pi."""
+    J, block = np.linalg.inv(K), np.ix_(gone, gone)
+    root = np.linalg.inv(np.linalg.cholesky(J[block]))
+    Pi = np.eye(len(gone)) - root @ np.linalg.solve(np.eye(len(K)) + C @ K, C)[block] @ root.T
+    return root @ alpha[gone], root @ (J + C)[block] @ root.T, Pi
+
+
+@checker("cs-3-prune", never=["np.trace(np.linalg.solve", "a trace and a log determinant", "one after the other"])
+def price(answer):
+    K, alpha, C = random_process(7, M=5)
+    for gone in ([2], [1, 3], [4, 0, 2]):
+        mine = as_number(called(answer, alpha, C, K, gone))
+        m, V, Pi = parts_of_price(alpha, C, K, gone)
+        log_V, log_Pi, number = np.linalg.slogdet(V)[1], np.linalg.slogdet(Pi)[1], len(gone)
+        mean, trace = m @ np.linalg.solve(V, m), np.trace(Pi) - number
+        right = 0.5 * (mean + trace + log_V)
+        alone = [parts_of_price(alpha, C, K, [i]) for i in gone]
+        single = sum(0.5 * (m @ m / V[0, 0] + Pi[0, 0] - 1 + np.log(V[0, 0])) for m, V, Pi in alone)
+        if close(mine, right, rtol=1e-8):
             continue
-        if same(mine, marginal):
-            return "this keeps the marginal of what stays, KL(full ‖ pruned). Condition on the coefficient being zero."
-        if same(mine, (alpha[r], C[np.ix_(r, r)])):
-            return "rows and columns were dropped and nothing was told of it. Coefficients are correlated: condition."
-        if close(mine[1] + Q_stay, right[1] + np.linalg.inv(K)[np.ix_(r, r)], rtol=1e-8):
-            return "subtract the prior of those that stay, the inverse of K_rr; a block of K⁻¹ is something else."
-        if close(mine[0], right[0], rtol=1e-8):
-            return (f"alpha is right, C is not (i = {i}). C alone is no covariance: of what is it a part, before and "
-                    "after?")
-        return (f"not the process that is closest (i = {i}). Which value does the coefficient that goes take, and "
-                "what do the others do?")
+        if close(mine, 2 * right):
+            return "the factor ½ is missing."
+        if close(mine, right + 0.5 * number):
+            return "a precision of 1 is the prior's: it adds nothing to the price. How many of them are in your trace?"
+        if close(mine, 0.5 * (m @ m + np.trace(V) - number + log_Pi)):
+            return "that is the price in the other direction, KL(full ‖ pruned)."
+        if close(mine, 0.5 * mean):
+            return "that is what the lost mean costs; the lost covariance has its price too."
+        if number > 1 and close(mine, single):
+            return ("that is the sum of the single prices. But once the first has gone, the price of the next one is "
+                    "another.")
+        if number > 1 and close(mine, 0.5 * (mean + trace + sum(np.log(V[0, 0]) for _, V, _ in alone))):
+            return "the coordinates that go are correlated: their log variances do not add up to a log determinant."
+        if number > 1:
+            return (f"right for a single one, not for {number} that go together. In (cs-score) the coordinate is a vector "
+                    "now: what becomes of the square, the number and the logarithm?")
+        return "not the price of a single one. For it half of (cs-score-all) is right."
     return None
 
 
@@ -163,7 +175,7 @@ def swap(answer):
         if same(mine, marginal(*whole, 4)):
             return "the newcomer went out again. It was to stay, and the old basis vector i to go."
         if same(mine, (whole[0][stay], whole[1][np.ix_(stay, stay)])):
-            return "the newcomer is right, but basis vector i was struck out, and nobody was told of it."
+            return "the newcomer is right, but basis vector i was struck out, and the others were left as they were."
         before = marginal(alpha, C, K, i)
         left = np.arange(4) != i
         if same(mine, joined(*before, K[np.ix_(left, left)], k[left], own, q, r)[:2]):
@@ -187,7 +199,7 @@ numbers(
         ((RIGHT, 0.1 + 0.3 * 0.5, ANY),
          "α is right. The share of the residual that counts as noise is the one that is not projected."),
         ((RIGHT, 0.1, ANY), "α is right. Only at ρ = 1 does the residual add nothing to the noise."),
-        ((RIGHT, RIGHT, 0.1 / 0.6), "turn the ratio round: without ξ the site is the weaker one, and it stands below."),
+        ((RIGHT, RIGHT, 0.1 / 0.6), "turn the ratio round: without ξ the site is weaker, and it belongs in the denominator."),
         ((RIGHT, RIGHT, 0.45 / 0.1), "the last number compares ρ = 1 with ρ = 0, not with 0.3."),
     ],
     otherwise=[
@@ -240,26 +252,45 @@ def nystrom(answer):
                 "how much does the prediction think they vary with it?")
 
 
-@checker("cs-8-order", never=["farthest_first"])
+ROOM, NEAR = 10, 0.25       # exercise 8
+
+
+def leaves_a_room(line, size):
+    """Whether a waiting room of this size can let the data pass in this order."""
+    return bool(np.all(line - np.arange(len(line)) < size))
+
+
+@checker("cs-8-order", never=["t + 9", "n % 10", "np.arange(100) + 10"])
 def order(answer):
     line = as_array(answer, (100,))
     if not np.array_equal(np.sort(line), np.arange(100)):
         return "an order holds each of the numbers 0 to 99 once."
+    line = line.astype(int)
+    if np.array_equal(line, np.arange(100)):
+        return "this is left to right: in this order nobody waits."
+    if not leaves_a_room(line, ROOM):
+        if leaves_a_room(line, ROOM + 1):
+            return "such an order needs one place more than the room has. Count those that wait when the first is chosen."
+        if leaves_a_room(np.argsort(line), ROOM):
+            return "this says when each datum is read. The other way round, please: which datum is read first, which next?"
+        place = int(np.argmax(line - np.arange(100) >= ROOM))
+        return (f"number {line[place]} is read when only {place} others have been read: it has not come in yet. Which "
+                "data wait at that moment?")
     toy = datasets.snelson_like(seed=0, N=100)
     kernel = SquaredExponential(variance=0.7, lengthscales=0.6)
     target, _ = exact.regression(kernel, toy.X, toy.y, noise=0.06).predict_f(toy.X)
-    fit = online.infer(kernel, toy.X, toy.y, Gaussian(0.06), budget=6, novelty=0.01, order=line.astype(int))
+    fit = online.infer(kernel, toy.X, toy.y, Gaussian(0.06), budget=6, novelty=0.01, order=line)
     distance = np.sqrt(np.mean((fit.predict_f(toy.X)[0] - target) ** 2))
-    if not distance < 0.1:
-        return (f"its distance is {distance:.2f}, and 0.1 is asked for. Whoever comes first has time to become "
-                "important.")
+    if not distance < NEAR:
+        return (f"the room can produce this order. Its distance is {distance:.2f}, and {NEAR} is asked for. Whoever comes "
+                "first has time to become important.")
 
 
 quiz_of(
     "cs-quiz",
     question(
-        "A datum arrives far from all basis vectors, but its likelihood hardly bends there (r is nearly zero). Is it "
-        "worth a place?",
+        "A datum arrives far from all basis vectors, but its likelihood hardly changes there (q and r are nearly "
+        "zero). Is it worth a place?",
         [("yes, since it is new", "novelty alone is not enough."),
          ("no, since it has nothing to say", None),
          ("yes, if the budget is not used up", "a place that changes nothing is still a place lost.")],

@@ -122,7 +122,7 @@ def leave_one_out(answer):
     if close(result, np.exp(right)):
         return "These are the probabilities; their logarithms are asked for."
     if close(result, -right):
-        return "The sign is turned round: log probabilities are negative."
+        return "The sign is reversed: log probabilities are negative."
     if close(result, log_ndtr(y * mean / np.sqrt(1 + variance)), rtol=1e-5):
         return "That uses the posterior, which has already seen the label. Take the cavity."
     if close(result, log_ndtr(y * cavity_mean)) or close(result, log_ndtr(y * cavity_mean / np.sqrt(cavity_variance))):

@@ -74,7 +74,7 @@ def chain(answer):
     if close(terms.sum(), expected.sum()):
         return "the sum is right but the single terms are not: which data does term n condition on?"
     if close(terms, -expected):
-        return "the sign is turned round: log densities are asked for."
+        return "the sign is reversed: log densities are asked for."
     return "the terms are not the log densities of y_n given y_1 ... y_(n-1); try N = 1 and N = 2 by hand."
 
 
@@ -226,7 +226,7 @@ quiz_of(
          ("where the noise is zero",
           "then DTC and VFE trust the features completely, and FITC still books h as noise."),
          ("nowhere: they are different methods", "they differ in what they do with h, and only in that.")],
-        why="They are opinions about h. Where h is zero there is nothing left to disagree about.",
+        why="They differ only in how they treat h. Where h is zero nothing is left to differ in.",
     ),
 )
 

@@ -7,6 +7,7 @@ from exercises import (
     ANY,
     RIGHT,
     Feedback,
+    NotWhole,
     Within,
     as_array,
     as_things,
@@ -118,51 +119,89 @@ numbers(
 )
 
 
-def tied_cavity(Lam, b, n, alpha, prior_too=False, shift_too=True):
-    """SEP's cavity, and what the usual mistakes make of it."""
-    left = 1 - alpha / n
-    precision = left * (np.eye(len(b)) + Lam) if prior_too else np.eye(len(b)) + left * Lam
-    V = np.linalg.inv(precision)
-    return V @ ((left if shift_too else 1.0) * b), V
+OTHERS, ALIKE, ODD, FEW = 19, 0.5, 8.0, 0.1     # exercise 4: k, t, T and the excess that counts as small
 
 
-@checker("mc-4-cavity", never=["1 − α/n", "1 - alpha / n"])
-def cavity(answer):
-    root = np.random.default_rng(0).normal(size=(3, 5))
-    case = root @ root.T, np.array([0.4, -1.2, 0.8]), 7, 0.6
-    result = called(answer, *case)
-    result = as_things(result, 2, "two things, the mean (M,) and the covariance (M, M),")
-    found = as_array(result[0], (3,)), as_array(result[1], (3, 3))
-    same = lambda other: close(found[0], other[0]) and close(found[1], other[1])
-    if same(tied_cavity(*case, prior_too=True)):
-        return "a share of the prior has gone as well: the sum of the sites does not contain it."
-    if same(tied_cavity(*case, shift_too=False)):
-        return "the sites' precision-mean b loses its share too."
-    if same(tied_cavity(case[0], case[1], 7, 1.0)):
-        return "a fraction α of one site is left out, not all of it."
-    if not same(tied_cavity(*case)):
-        return ("not the cavity. Which share of Λ and b is one site's, how much of that goes, and what of the prior "
-                "goes with it?")
+def cavities(k):
+    """Precisions of EP's and of SEP's cavity for the odd one among k others."""
+    return 1 + k * ALIKE, 1 + k / (k + 1) * (k * ALIKE + ODD)
 
 
-def batch_step(Lam, A, tau, N, epsilon, weight=None):
-    weight = N / A.shape[1] if weight is None else weight
-    return (1 - epsilon) * Lam + epsilon * weight * (A * tau) @ A.T
+def first_small(small):
+    """The first number of others, from 1 on, that is small in this sense."""
+    return next(k for k in range(1, 1000) if small(k, *cavities(k)))
 
 
-@checker("mc-5-batch", never=["(1 − ε) Λ + ε N/B", "(1 - epsilon) * Lam"])
-def batch(answer):
-    rng = np.random.default_rng(1)
-    A = rng.normal(size=(3, 4))
-    case = A @ A.T, A, rng.uniform(0.1, 1, 4), 20, 0.3
-    found = as_array(called(answer, *case), (3, 3))
-    if close(found, batch_step(*case, weight=1.0)):
-        return "a batch speaks for all N data: which weight does its sum need?"
-    if close(found, case[0] + 0.3 * 5 * (A * case[2]) @ A.T):
-        return "the old sum must shrink, or it grows for ever."
-    if not close(found, batch_step(*case)):
-        return ("not the new sum. It lies between the old one and an estimate of it from the batch: where, and which "
-                "estimate?")
+TAKEN, TIED = cavities(OTHERS)
+SITES = OTHERS * ALIKE + ODD
+
+numbers(
+    "mc-4-cavity",
+    {"EP": TAKEN, "SEP": TIED, "limit": ODD - ALIKE, "others": first_small(lambda k, ep, sep: sep < (1 + FEW) * ep)},
+    digits=4,
+    mistakes=[
+        ((TAKEN - 1, ANY, ANY, ANY), "the prior has a precision too."),
+        ((1 + SITES, ANY, ANY, ANY), "that is the posterior: nothing has been taken out yet."),
+        ((1 + SITES - ALIKE, ANY, ANY, ANY), "that is the cavity of one of the others; we visit the odd datum."),
+        ((RIGHT, TIED - 1, ANY, ANY), "the first is right. In SEP the prior has a precision too."),
+        ((RIGHT, TAKEN, ANY, ANY), "the first is right. SEP does not know which site is the odd one's."),
+        ((RIGHT, 1 + SITES, ANY, ANY), "the first is right. The second is the posterior: SEP takes something out as well."),
+        ((RIGHT, TIED - 1 / (OTHERS + 1), ANY, ANY),
+         "the first is right. In the second a share of the prior has gone as well: the sum of the sites does not contain it."),
+        ((RIGHT, 1 + SITES * (1 - 1 / OTHERS), ANY, ANY), "the first is right. How many sites are tied, the odd one included?"),
+        ((RIGHT, RIGHT, TIED - TAKEN, ANY), "the first two are right. That is their difference for 19 others, not the limit."),
+        ((RIGHT, RIGHT, 0, ANY),
+         "the first two are right. The ratio of the two precisions tends to 1; what does their difference tend to?"),
+        ((RIGHT, RIGHT, ODD, ANY), "the first two are right. SEP takes something out, even in the limit: what?"),
+        ((RIGHT, RIGHT, RIGHT, NotWhole()), "the first three are right. A number of sites is whole."),
+        ((RIGHT, RIGHT, RIGHT, first_small(lambda k, ep, sep: ODD - ALIKE < FEW * ep)),
+         "the first three are right. You have put the limit in the place of the difference, which is smaller."),
+        ((RIGHT, RIGHT, RIGHT, first_small(lambda k, ep, sep: sep - ep < FEW * sep)),
+         "the first three are right. Ten per cent of EP's precision, not of SEP's."),
+    ],
+    otherwise=[
+        "EP's cavity has the prior and all sites but the odd one.",
+        "the first is right. SEP takes out the mean of all sites, the odd one included. What is left of their sum?",
+        "the first two are right. Write the difference as a function of k.",
+        "the first three are right. Compare the difference with a tenth of EP's precision, for each k.",
+    ],
+    never=["k/(k+1)", "k (T − t)", "T − t"],
+)
+
+
+ALL, BATCH, LENGTH, BACK = 1000, 25, 0.2, 10      # exercise 5: N, B, ε and how many steps ago
+WEIGHT, SHRUNK = LENGTH * (1 - LENGTH) ** BACK, LENGTH / (2 - LENGTH)
+
+numbers(
+    "mc-5-batch",
+    {"weight": WEIGHT, "multiple": np.sqrt(SHRUNK), "data": BATCH / SHRUNK, "step": 2 * BATCH / (ALL + BATCH)},
+    digits=3,
+    mistakes=[
+        (((1 - LENGTH) ** BACK, ANY, ANY, ANY), "with which weight did this estimate join the sum, ten steps ago?"),
+        ((LENGTH, ANY, ANY, ANY), "that is the weight of the newest one. What does each later step do to it?"),
+        ((WEIGHT / (1 - LENGTH), ANY, ANY, ANY), "that is the weight after nine steps."),
+        ((WEIGHT * (1 - LENGTH), ANY, ANY, ANY), "that is the weight after eleven steps."),
+        ((RIGHT, SHRUNK, ANY, ANY), "the first is right. That is a ratio of variances."),
+        ((RIGHT, LENGTH, ANY, ANY), "the first is right. The older estimates scatter too, and there are many of them."),
+        ((RIGHT, np.sqrt(LENGTH), ANY, ANY), "the first is right. Weights stand squared in a variance: add up their squares."),
+        ((RIGHT, np.sqrt(LENGTH / 2), ANY, ANY), "the first is right. That is the limit of short steps; sum the series exactly."),
+        ((RIGHT, RIGHT, 1 / SHRUNK, ANY), "the first two are right. That is a number of batches."),
+        ((RIGHT, RIGHT, BATCH / LENGTH, ANY),
+         "the first two are right. One over the step counts batches, but they do not have equal weights."),
+        ((RIGHT, RIGHT, BATCH / np.sqrt(SHRUNK), ANY),
+         "the first two are right. How does a standard deviation fall with the number of data?"),
+        ((RIGHT, RIGHT, RIGHT, BATCH / ALL),
+         "the first three are right. That is the share of the data in a batch; solve the equation."),
+        ((RIGHT, RIGHT, RIGHT, 2 * BATCH / ALL), "the first three are right. That is the limit of small batches; solve exactly."),
+    ],
+    otherwise=[
+        "follow one estimate: with which weight does it join the sum, and what becomes of that weight in a step?",
+        "the first is right. The estimates are independent: how do their variances add up?",
+        "the first two are right. The variance of an estimate falls as one over the number of its data.",
+        "the first three are right. Set your expression for the third equal to N, and solve it for the step.",
+    ],
+    never=["ε/(2 − ε)", "2B/(N + B)", "B(2 − ε)/ε"],
+)
 
 
 def labelled(N, seed):

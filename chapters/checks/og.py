@@ -1,5 +1,7 @@
 """Checkers of the chapter "Orthogonal natural gradients"."""
 
+from functools import partial
+
 import numpy as np
 from exercises import (
     ANY,
@@ -19,19 +21,7 @@ from exercises import (
 )
 
 from figures.experiments.salimbeni2018 import small_problem
-from pepcore.kernels import Matern52, SquaredExponential
-
-
-def points(seed=3):
-    """kernel, beta (3, 2), gamma (4, 2) and X (6, 2)."""
-    rng = np.random.default_rng(seed)
-    return (Matern52(1.4, 1.1), *(rng.normal(size=(n, 2)) for n in (3, 4, 6)))
-
-
-def residual_of(kernel, beta, gamma, X):
-    """B (G, N) and R (G, G)."""
-    explained = np.linalg.solve(kernel(beta), kernel(beta, gamma))
-    return kernel(gamma, X) - explained.T @ kernel(beta, X), kernel(gamma) - explained.T @ kernel(beta, gamma)
+from pepcore.kernels import SquaredExponential
 
 
 def covariance(seed, M):
@@ -64,22 +54,35 @@ numbers(
 )
 
 
-@checker("og-2-residual", never=["k_γ(x) − K_γβ K_β⁻¹ k_β(x)", "K_γ − K_γβ"])
-def residual(answer):
-    kernel, beta, gamma, X = points()
-    B, R = as_things(called(answer, kernel, beta, gamma, X), 2, "B of shape (G, N) and R of shape (G, G)")
-    right_B, right_R = residual_of(kernel, beta, gamma, X)
-    B, R = as_array(B), as_array(R)
-    if B.shape == right_B.T.shape and close(B, right_B.T):
-        return "B is the other way round: one row per point of gamma, one column per datum."
-    if close(B, kernel(gamma, X)):
-        return "B is k_γ(x) as it stands. Take away what beta explains of it."
-    if not close(B, right_B):
-        return "B is not right. Regress the process at gamma on its values at beta: what is left, seen from a datum?"
-    if close(R, kernel(gamma)):
-        return "R is K_γ as it stands. Take away what beta explains of it."
-    if not close(R, right_R):
-        return "B is right, R is not. It is the same residual, seen from the points gamma."
+@checker("og-2-residual", never=["x/ℓ", "np.sqrt(variance) * t", "expm1", "slope"])
+def form(answer):
+    x = np.array([-1.7, -0.4, 0.0, 0.3, 1.1, 2.6])
+    for variance, lengthscale in ((2.5, 0.7), (0.6, 1.3)):
+        found = as_array(called(answer, x, variance, lengthscale), (6,))
+        t = x / lengthscale
+        bell = np.exp(-0.5 * t**2)
+        right = np.sqrt(variance) * t * bell
+        if close(found, right):
+            continue
+        if not found.any():
+            return "both vanish, and as fast as each other: divide first, then let the distance go to zero."
+        if close(found, variance * bell) or close(found, np.sqrt(variance) * bell):
+            return "that is the kernel seen from beta. Take away what beta explains before you go to the limit."
+        if close(found, -right):
+            return "the sign is turned round: gamma comes from the right."
+        if close(found, variance * t * bell / lengthscale):
+            return "that is the limit of r(x)/d. R depends on variance and lengthscale too."
+        if close(found, right * np.sqrt(variance)) or close(found, right / np.sqrt(variance)):
+            return f"it may be right for a variance of 1, but not for {variance}: how do r and the root of R grow with it?"
+        if close(found, right / lengthscale) or close(found, right * lengthscale):
+            return f"it may be right for a lengthscale of 1, but not for {lengthscale}: which unit has the limit?"
+        if close(found, np.sqrt(variance) * t * np.exp(-(t**2))):
+            return "the exponent of the kernel has a factor ½."
+        if close(found, right, rtol=0.05):
+            return "this is near to the limit, but not to six digits. A small distance loses digits by cancellation: expand."
+        return (f"not the limit (variance {variance}, lengthscale {lengthscale}). To which order in d do you need the kernel "
+                "at gamma, and the share of it that beta explains?")
+    return None
 
 
 @checker("og-3-divergence", never=["½(|μ|² + tr V − log|V| − M)", "m = w + A_γ g", "w + A_gamma @ g"])
@@ -104,37 +107,51 @@ def divergence(answer):
     return "not the divergence. What is the squared length of this mean, cross term included, and what does V add?"
 
 
-@checker("og-4-step", never=["I + Σ τ* a aᵀ", "d1 + τ* aᵀm", "Σ ν* a", "np.eye(len(m)) - (A * d2)"])
-def natural_step(answer):
-    rng = np.random.default_rng(7)
-    m, V, A = rng.normal(size=3), covariance(8, 3), rng.normal(size=(3, 5))
-    d1, d2 = rng.normal(size=5), -rng.uniform(0.2, 1.5, 5)
-    for step in (1.0, 0.3):
-        result = as_things(called(answer, m, V, A, d1, d2, step), 2, "m of shape (M,) and V of shape (M, M)")
-        mean, spread = as_array(result[0], (3,)), as_array(result[1], (3, 3))
-        P = np.linalg.inv(V)
-        target = np.eye(3) - (A * d2) @ A.T
-        precision = (1 - step) * P + step * target
-        b = (1 - step) * P @ m + step * A @ (d1 - d2 * (A.T @ m))
-        if close(spread, precision):
-            return "V is returned as a precision. Turn it round at the end."
-        if close(spread, np.linalg.inv((1 - step) * P + step * (target - np.eye(3)))):
-            return "the prior is missing in the target's precision."
-        if close(spread, np.linalg.inv((1 - step) * P + step * (np.eye(3) + (A * d2) @ A.T))):
-            return "the sign of τ*: for a log-concave likelihood d2 is negative and the precision grows."
-        if close(spread, (1 - step) * V + step * np.linalg.inv(target)) and step < 1:
-            return "the covariances were averaged. Natural parameters are: average the precisions."
-        if not close(spread, np.linalg.inv(precision)):
-            return (f"V is not right (step {step}): its inverse moves towards that of the target. Of what is that "
-                    "the sum?")
-        if close(mean, (1 - step) * m + step * np.linalg.solve(target, A @ (d1 - d2 * (A.T @ m)))) and step < 1:
-            return "the means were averaged. Natural parameters are: precision times mean, then divide."
-        if close(mean, np.linalg.solve(precision, (1 - step) * P @ m + step * A @ d1)):
-            return ("V is right. In m a term of ν* is missing: a site is centred at zero, the derivatives are taken "
-                    "at aᵀm.")
-        if not close(mean, np.linalg.solve(precision, b)):
-            return f"V is right, m is not (step {step}): V⁻¹m moves towards that of the target."
-    return None
+STEP, TOO_SURE, TOO_WIDE, LITTLE = 0.5, 10.0, 0.1, 0.01     # exercise 4: ε, P over P*, and the share that may be left
+
+
+def left(start, k):
+    """The share of the way that the mean has still to go after k steps, from a precision of `start` times the best one."""
+    old = (1 - STEP) ** k
+    return old * start / (old * start + 1 - old)
+
+
+def steps(left_after):
+    """After how many steps little is left."""
+    return next(k for k in range(1000) if left_after(k) < LITTLE)
+
+
+SHARES = 1 - left(TOO_SURE, 1), 1 - left(TOO_WIDE, 1)
+STEPS = steps(partial(left, TOO_SURE)), steps(partial(left, TOO_WIDE))
+
+numbers(
+    "og-4-step",
+    {"share, too sure": SHARES[0], "share, too wide": SHARES[1], "steps, too sure": STEPS[0], "steps, too wide": STEPS[1]},
+    digits=3,
+    mistakes=[
+        ((STEP, STEP, ANY, ANY), "P and b go half of the way. The mean is neither of the two."),
+        ((SHARES[1], SHARES[0], ANY, ANY), "the two shares are exchanged: which posterior is harder to move?"),
+        ((1 - SHARES[0], ANY, ANY, ANY), "that share is left. Which one has it gone?"),
+        ((STEP / TOO_SURE, ANY, ANY, ANY), "half of the target has joined the precision too: by what must b be divided?"),
+        ((1 / TOO_SURE, ANY, ANY, ANY), "a share compares one weight with the sum of both, not with the other one."),
+        ((RIGHT, 1 - SHARES[1], ANY, ANY), "the first is right. In the second case, which share has the mean gone?"),
+        ((RIGHT, RIGHT, steps(lambda k: (1 - STEP) ** k), ANY),
+         "the shares are right. So many steps bring P and b near; how far does the mean lag behind them?"),
+        ((RIGHT, RIGHT, steps(lambda k: left(TOO_SURE, 1) ** k), ANY),
+         "the shares are right. They are those of the first step: after it, P is no longer ten times too large."),
+        ((RIGHT, RIGHT, STEPS[0] - 1, ANY), "the shares are right. After so many steps more than 1 % is left."),
+        ((RIGHT, RIGHT, RIGHT, steps(lambda k: left(TOO_WIDE, 1) ** k)),
+         "the first three are right. The share of the first step is not that of the second: P has changed."),
+        ((RIGHT, RIGHT, RIGHT, STEPS[1] - 1), "the first three are right. After so many steps more than 1 % is left."),
+    ],
+    otherwise=[
+        "write down P and b after the step, then the mean: with which weights do the old mean and the best one stand in it?",
+        "the first is right. Do the same with a precision that is too small.",
+        "the shares are right. Which weights do the start and the target have in P and b after k steps?",
+        "the first three are right. Count for the precision that is too small.",
+    ],
+    never=["2^{-k} c", "c/(c + 1)", "1/11", "10/11"],
+)
 
 
 REACH, SPREAD, DATA, SIGMA2 = 0.1, 0.5, 20, 0.1      # exercise 5: r(x_n), R, N and the noise variance
@@ -252,7 +269,7 @@ quiz_of(
         [("to the mean only", None),
          ("to the covariance only", "there the prior's residual stays."),
          ("to both", "then they would cost as much as ordinary pseudo-points.")],
-        why="Their covariance is nailed to the prior's. That makes them cheap.",
+        why="Their covariance stays that of the prior. That makes them cheap.",
     ),
     question(
         "A natural-gradient step of length 1 for the coupled part, with a Gaussian likelihood ...",

@@ -122,7 +122,7 @@ def scale_slope(answer):
         if close(value, of_A + of_h, rtol=1e-5):
             continue
         if close(value, -of_A - of_h, rtol=1e-5):
-            return "the sign is turned round: that is the slope of the energy."
+            return "the sign is reversed: that is the slope of the energy."
         if close(value, of_A, rtol=1e-5):
             return "that is what the features contribute. The residual variances change with the kernel as well."
         if close(value, of_h, rtol=1e-5):
@@ -242,7 +242,7 @@ def your_labels(answer):
         if np.isin(p, (0, 1)).all():
             return "these are decisions, 0 or 1; probabilities are asked for."
         if np.mean((p > 0.5) == (y > 0)) < 0.5 < np.mean((p > 0.5) == (y < 0)):
-            return "these do worse than a coin, and turned round better: are they probabilities of the label -1?"
+            return "these do worse than a coin, and their complements do better: are they probabilities of the label -1?"
         if p.min() > 0.5:
             return ("all are above one half: are they the probabilities of the label decided for? That of +1 is "
                     "asked for.")

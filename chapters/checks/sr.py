@@ -136,7 +136,7 @@ def leave_one_out(answer):
     u = inverse @ y
     expected = u / np.sqrt(np.diag(inverse))
     if close(residuals, -expected):
-        return "the sign is turned round: the residual is y minus its prediction."
+        return "the sign is reversed: the residual is y minus its prediction."
     if close(residuals, d * u / np.sqrt(d)) or close(residuals, d * u):
         return "these residuals come from the posterior that has seen datum n itself; leave it out."
     if close(residuals, u / np.diag(inverse)):
@@ -248,7 +248,7 @@ def your_evidence(answer):
     if rounded(found, -expected, 4):
         return "these are energies, minus the log evidences."
     if rounded(found, expected[::-1], 4):
-        return "the order is turned round: the smallest power comes first."
+        return "the order is reversed: the smallest power comes first."
     if rounded(found, expected / len(y), 4):
         return "these are per datum; the log evidences of the whole data set are asked for."
     return "these are not the log evidences at this kernel, noise and Z. Was anything learnt between two of the powers?"

@@ -180,9 +180,18 @@ def mix(answer):
         return "the promise is kept, but the two labels are not treated alike; a geometric mean must be normalised."
 
 
-@checker("wc-7-yours", never=["np.maximum(p, 1 - p).mean()"])
+AGAIN, ENDS, SLACK = 4000, [2.5, 97.5], 0.1      # exercise 7: resamplings, percentiles, share of the width that ends may be off
+
+
+def interval(statistic, S):
+    """Percentiles of a statistic of resampled rows; the statistic gets a generator and S, the number of rows."""
+    rng = np.random.default_rng(0)
+    return np.percentile([statistic(rng, S) for _ in range(AGAIN)], ENDS)
+
+
+@checker("wc-7-yours", never=["np.maximum(p, 1 - p).mean()", "excess.std"])
 def your_boast(answer):
-    y, p, found = as_things(answer, 3, "labels (S,), probabilities of +1 (S,) and the boast")
+    y, p, found, *ends = as_things(answer, 5, "labels (S,), probabilities of +1 (S,), the boast and both ends of its interval")
     y, p, found = as_array(y), as_array(p), as_number(found)
     if y.ndim != 1 or len(y) < 50 or p.shape != y.shape:
         raise Feedback(f"labels and probabilities of one shape (S,), S at least 50, are asked for; got {y.shape} and "
@@ -193,17 +202,45 @@ def your_boast(answer):
         return "probabilities lie between 0 and 1."
     if np.isin(p, (0, 1)).all():
         return "these are decisions, 0 or 1, which boast as much as one can; ask your classifier for probabilities."
-    right = np.mean((p > 0.5) == (y > 0))
-    if right < 0.5:
+    sure, right = np.maximum(p, 1 - p), (p > 0.5) == (y > 0)
+    if right.mean() < 0.5:
         return "more than half of the decisions are wrong: are these the probabilities of +1?"
-    expected = np.maximum(p, 1 - p).mean() - right
-    if rounded(found, expected, 3) or abs(found - expected) < 1e-6:
-        return None
+    expected = sure.mean() - right.mean()
     if rounded(found, -expected, 3):
         return "the sign is turned round: who says more than is true boasts, and that is positive."
     if rounded(found, 100 * expected, 3):
         return "give a fraction, not per cent."
-    return "that is not the boast of these probabilities on these labels."
+    if not (rounded(found, expected, 3) or abs(found - expected) < 1e-6):
+        return "that is not the boast of these probabilities on these labels."
+    return interval_of_the_boast(np.array([as_number(end) for end in ends]), sure - right, sure, right)
+
+
+def interval_of_the_boast(mine, excess, sure, right):
+    """What is wrong with the interval of the mean excess, if anything."""
+    def resampled(rng, S):
+        return excess[rng.integers(S, size=S)].mean()
+
+    def apart(rng, S):
+        return sure[rng.integers(S, size=S)].mean() - right[rng.integers(S, size=S)].mean()
+
+    S, mean = len(excess), excess.mean()
+    ends = interval(resampled, S)
+    near = lambda other: bool(np.all(np.abs(mine - other) <= SLACK * np.ptp(other)))
+    if near(ends):
+        return None
+    if near(ends[::-1]):
+        return "the boast is right. The lower end comes first."
+    if near(ends - mean):
+        return "the boast is right. These are deviations from it; the interval lies around the boast."
+    if near(np.percentile(excess, ENDS)) or np.ptp(mine) > 0.5 * np.sqrt(S) * np.ptp(ends):
+        return "the boast is right. That is how single rows spread; the boast is a mean over all of them."
+    if near(mean + (ends - mean) / 1.96):
+        return "the boast is right. That is one standard error each way; 95 % of what comes out lie farther apart."
+    if near(interval(apart, S)):
+        return "the boast is right. Labels and probabilities were drawn from different rows. A row is drawn as a whole."
+    if np.ptp(mine) < 0.8 * np.ptp(ends):
+        return "the boast is right, the interval is too narrow. Are as many rows drawn as there are, with replacement?"
+    return "the boast is right, the interval is not that of the percentiles 2.5 and 97.5 of a bootstrap over rows."
 
 
 quiz_of(

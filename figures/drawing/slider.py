@@ -40,7 +40,8 @@ class Parameter:
     format : str or function    how one value is written: a format specification such as ".2f", or value -> str
     start : value, optional     where the slider starts and what is printed; the middle value if not given
     ends : two str, optional    words for the two ends; for the powers 0 and 1 they are VFE and EP if not given
-    paper : sequence, optional  the values shown side by side on paper; for the powers 0, 1/2, 1 if not given
+    paper : sequence, optional  the values shown side by side on paper; if not given, 0, 1/2, 1 of the powers, radio buttons all,
+        and of others the first, the middle and the last
     """
 
     name: str
@@ -67,12 +68,19 @@ class Parameter:
         if self.name == "alpha" and not self.ends:
             object.__setattr__(self, "ends", tuple(name if value == end else "" for name, value, end in
                                                    zip(ENDS, (values[0], values[-1]), (0, 1))))
-        if self.name == "alpha" and not self.paper and {0, 0.5, 1} <= set(values):
-            object.__setattr__(self, "paper", (0, 0.5, 1))
+        if not self.paper:
+            object.__setattr__(self, "paper", self._on_paper())
         for what, wanted in (("start", [self.start]), ("paper", self.paper)):
             for value in wanted:
                 if value not in values:
                     raise ValueError(f"slider parameter {self.name!r}: {what} = {value!r} is not one of its values")
+
+    def _on_paper(self):
+        """The values for paper where the author chose none."""
+        values = self.values
+        if self.name == "alpha" and {0, 0.5, 1} <= set(values):
+            return 0, 0.5, 1
+        return values if self.kind == "radio" else tuple(dict.fromkeys((values[0], values[len(values) // 2], values[-1])))
 
     @property
     def texts(self):

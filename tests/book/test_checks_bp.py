@@ -64,7 +64,7 @@ WRONG = [
     ("bp-2-noise", 1.0, "how many nats"),
     ("bp-4-means", lambda *given: None, "returns nothing yet"),
     ("bp-4-means", full_target, "target ν*"),
-    ("bp-4-means", otherwise(wider=False), "how many times wider"),
+    ("bp-4-means", otherwise(wider=False), "the larger one"),
     ("bp-4-means", otherwise(around="posterior"), "mean of the cavity"),
     ("bp-4-means", otherwise(residual=False), "residual variance"),
     ("bp-4-means", lambda A, h, y, tau, nu, alpha, likelihood: np.full(15, np.nan), "are NaN"),

@@ -75,7 +75,7 @@ WRONG = [
     ("ep-4-loo", lambda *given: left_out(*given).sum(), "their sum"),
     ("ep-4-loo", lambda *given: left_out(*given)[:5], "got shape (5,)"),
     ("ep-4-loo", lambda *given: np.exp(left_out(*given)), "logarithms are asked for"),
-    ("ep-4-loo", lambda *given: -left_out(*given), "turned round"),
+    ("ep-4-loo", lambda *given: -left_out(*given), "reversed"),
     ("ep-4-loo", lambda *given: left_out(*given, cavity=False), "already seen the label"),
     ("ep-4-loo", lambda *given: left_out(*given, noise=0.0), "noise of its own"),
     ("ep-4-loo", lambda m, v, t, n, y: left_out(m, v, t, n, np.ones_like(y)), "factor y inside"),

@@ -32,8 +32,36 @@ def geometric(p):
     return yes / (yes + no)
 
 
+def bootstrap(y, p, statistic=boast, size=None, ends=(2.5, 97.5)):
+    """Ends of the interval of a statistic, from 1500 samples of the rows with replacement."""
+    rng, size = np.random.default_rng(5), size or len(y)
+    drawn = [rng.choice(len(y), size) for _ in range(1500)]
+    return np.quantile([statistic(y[rows], p[rows]) for rows in drawn], np.array(ends) / 100)
+
+
+def boast_of_row(y, p):
+    return np.maximum(p, 1 - p) - ((p > 0.5) == (y > 0))
+
+
+def with_interval(low, high):
+    return LABELS, CHANCES, BOAST, low, high
+
+
+def separately(y, p):
+    """The interval that comes out when confidence and right decisions are drawn from different rows."""
+    rng, right = np.random.default_rng(6), (p > 0.5) == (y > 0)
+    drawn = [(rng.choice(len(y), len(y)), rng.choice(len(y), len(y))) for _ in range(1500)]
+    return np.quantile([np.maximum(p, 1 - p)[one].mean() - right[other].mean() for one, other in drawn], [0.025, 0.975])
+
+
 LABELS = np.random.default_rng(1).choice([-1.0, 1.0], 80)
 CHANCES = ndtr(2 * LABELS + 1.5 * np.random.default_rng(2).normal(size=80))
+Y_MANY = np.where(np.arange(400) % 2, 1.0, -1.0)       # sure where it is right, unsure where it is wrong
+P_MANY = np.where(np.arange(400) < 240, np.where(Y_MANY > 0, 0.98, 0.02), np.where(Y_MANY > 0, 0.45, 0.55))
+BOAST_MANY = boast(Y_MANY, P_MANY)
+BOAST = boast(LABELS, CHANCES)
+LOW, HIGH = bootstrap(LABELS, CHANCES)
+ERROR = boast_of_row(LABELS, CHANCES).std() / np.sqrt(80)
 T19, NORMAL = 2.093024, 1.959964      # from a table
 RIGHT = {
     "wc-1-resolution": (0.05, np.sqrt(0.09 / 20)),
@@ -42,10 +70,11 @@ RIGHT = {
     "wc-4-boast": boast,
     "wc-5-amplitude": amplitude,
     "wc-6-mix": lambda p: p.mean(axis=0),
-    "wc-7-yours": (LABELS, CHANCES, boast(LABELS, CHANCES)),
+    "wc-7-yours": with_interval(LOW, HIGH),
 }
 ALSO_RIGHT = [
-    ("wc-7-yours", (LABELS, CHANCES, float(f"{boast(LABELS, CHANCES):.3g}"))),
+    ("wc-7-yours", (LABELS, CHANCES, float(f"{BOAST:.3g}"), LOW, HIGH)),
+    ("wc-7-yours", with_interval(BOAST - NORMAL * ERROR, BOAST + NORMAL * ERROR)),
     ("wc-6-mix", geometric),
     ("wc-6-mix", lambda p: ndtr(ndtri(p).mean(axis=0))),
 ]
@@ -75,13 +104,22 @@ WRONG = [
     ("wc-6-mix", unequal_weights, "would have lost more"),
     ("wc-6-mix", lambda p: 2 * p.mean(axis=0), "between 0 and 1"),
     ("wc-6-mix", lambda p: p, "shape"),
-    ("wc-7-yours", (LABELS, CHANCES, -boast(LABELS, CHANCES)), "turned round"),
-    ("wc-7-yours", (LABELS, CHANCES, 100 * boast(LABELS, CHANCES)), "not per cent"),
-    ("wc-7-yours", (LABELS, CHANCES, 0.9), "not the boast of these"),
-    ("wc-7-yours", (LABELS, CHANCES > 0.5, 0.0), "these are decisions"),
-    ("wc-7-yours", (LABELS, 1 - CHANCES, 0.0), "probabilities of +1"),
-    ("wc-7-yours", (LABELS > 0, CHANCES, 0.0), "-1 and +1"),
-    ("wc-7-yours", (LABELS[:9], CHANCES[:9], 0.0), "at least 50"),
+    ("wc-7-yours", (LABELS, CHANCES, -BOAST, LOW, HIGH), "turned round"),
+    ("wc-7-yours", (LABELS, CHANCES, 100 * BOAST, LOW, HIGH), "not per cent"),
+    ("wc-7-yours", (LABELS, CHANCES, 0.9, LOW, HIGH), "not the boast of these"),
+    ("wc-7-yours", (LABELS, CHANCES > 0.5, 0.0, LOW, HIGH), "these are decisions"),
+    ("wc-7-yours", (LABELS, 1 - CHANCES, 0.0, LOW, HIGH), "probabilities of +1"),
+    ("wc-7-yours", (LABELS > 0, CHANCES, 0.0, LOW, HIGH), "-1 and +1"),
+    ("wc-7-yours", (LABELS[:9], CHANCES[:9], 0.0, LOW, HIGH), "at least 50"),
+    ("wc-7-yours", (LABELS, CHANCES, BOAST), "a tuple of 5"),
+    ("wc-7-yours", with_interval(HIGH, LOW), "lower end comes first"),
+    ("wc-7-yours", (Y_MANY, P_MANY, BOAST_MANY, *bootstrap(Y_MANY, P_MANY) - BOAST_MANY), "lies around the boast"),
+    ("wc-7-yours", with_interval(*np.quantile(boast_of_row(LABELS, CHANCES), [0.025, 0.975])), "single rows spread"),
+    ("wc-7-yours", with_interval(BOAST - ERROR, BOAST + ERROR), "one standard error each way"),
+    ("wc-7-yours", with_interval(*bootstrap(LABELS, CHANCES, size=200)), "too narrow"),
+    ("wc-7-yours", with_interval(*bootstrap(LABELS, CHANCES, ends=(0.01, 99.99))), "not that of the percentiles"),
+    ("wc-7-yours", with_interval(LOW - 0.1, HIGH - 0.1), "not that of the percentiles"),
+    ("wc-7-yours", (Y_MANY, P_MANY, BOAST_MANY, *separately(Y_MANY, P_MANY)), "as a whole"),
 ]
 
 

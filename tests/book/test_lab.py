@@ -26,12 +26,14 @@ def test_what_the_page_hides_is_collapsed():
         {"cell_type": "code", "source": "answer = ...", "metadata": {"tags": ["exercise", "remove-input"]}},
         {"cell_type": "markdown", "source": "```{solution-start} one\n```", "metadata": {}},
         {"cell_type": "code", "source": "1", "metadata": {}},
-        {"cell_type": "markdown", "source": ["Why.\n", "```{solution-end}\n", "```"], "metadata": {}},
+        {"cell_type": "markdown", "source": ["Why.\n"], "metadata": {}},
+        {"cell_type": "markdown", "source": ["```{solution-end}\n", "```"], "metadata": {}},
         {"cell_type": "code", "source": "2", "metadata": {}},
     ]}
     assert collapse_hidden.collapse(notebook)
     assert [cell["metadata"].get("jupyter", {}) for cell in notebook["cells"]] == [
-        {"source_hidden": True}, {}, {}, {}, {"source_hidden": True, "outputs_hidden": True}, {}, {}]
+        {"source_hidden": True}, {}, {}, {}, {"source_hidden": True, "outputs_hidden": True}, {"source_hidden": True}, {}, {}]
+    assert notebook["cells"][5]["source"][0].startswith("% ")      # all that JupyterLab shows of it
     assert not collapse_hidden.collapse(notebook)
 
 

@@ -166,8 +166,19 @@ def test_paper_shows_what_the_author_chose(folder):
     chosen = Parameter("M", (5, 20, 80), format="d", paper=(5, 80))
     slider(lambda fig, M: None, lambda M: f"M {M}", chosen, name="fig-x")
     assert [image["alt"] for image in page(folder, "fig-x").select(".paper-only img.light-frame")] == ["M 5", "M 80"]
-    slider(lambda fig, M: None, lambda M: f"M {M}", SIZES, name="fig-y")
-    assert not page(folder, "fig-y").select(".paper-only")
+
+
+@pytest.mark.parametrize(("parameter", "shown"), [
+    (Parameter("alpha", (0, 0.25, 0.5, 0.75, 0.9, 1)), (0, 0.5, 1)),
+    (Parameter("alpha", (0.1, 0.2, 0.3, 0.4)), (0.1, 0.3, 0.4)),
+    (Parameter("M", (5, 10, 20, 40, 80)), (5, 20, 80)),
+    (Parameter("M", (5, 20)), (5, 20)),
+    (Parameter("M", (5,)), (5,)),
+    (Parameter("set", tuple("abcd")), tuple("abcd")),
+    (Parameter("set", tuple("abcdefg")), tuple("adg")),
+])
+def test_paper_shows_ends_and_middle_where_the_author_chose_nothing(parameter, shown):
+    assert parameter.paper == shown
 
 
 def test_frames_are_the_same_at_every_drawing(folder):

@@ -1,4 +1,4 @@
-"""How exactly does a run come out again? Fits repeated with targets that differ by one part in 10^12.
+"""How exactly does a run come out again? Fits repeated with targets that differ by one part in 10¹².
 
 Another processor rounds differently. An optimiser that is stopped after so many evaluations magnifies that: after five
 evaluations by little, after hundreds by so much that the digits of a single run mean nothing. How many digits do is

@@ -1,4 +1,4 @@
-"""How exactly does a run of `uci_classification` come out again? Fits repeated with inputs in units off by one part in 10^12.
+"""How exactly does a run of `uci_classification` come out again? Fits repeated with inputs in units off by one part in 10¹².
 
 As `refits` does for regression: another processor rounds differently, an optimiser magnifies it, and what is left of a
 run's digits has to be measured. The labels are whole numbers, so the inputs are perturbed, each by one factor.

@@ -1,4 +1,4 @@
-"""Where does a run of `vil_fig1` end if it has another start, or inputs that differ by one part in 10^12?
+"""Where does a run of `vil_fig1` end if it has another start, or inputs that differ by one part in 10¹²?
 
 Each of its runs has two twins. How far the first ends from its original says how much of the difference between two updates
 is luck in the choice of the first pseudo-inputs; the second, how much is rounding.
