@@ -148,7 +148,6 @@ numbers(
         ((RIGHT, 1 + SITES, ANY, ANY), "the first is right. The second is the posterior: SEP takes something out as well."),
         ((RIGHT, TIED - 1 / (OTHERS + 1), ANY, ANY),
          "the first is right. In the second a share of the prior has gone as well: the sum of the sites does not contain it."),
-        ((RIGHT, 1 + SITES * (1 - 1 / OTHERS), ANY, ANY), "the first is right. How many sites are tied, the odd one included?"),
         ((RIGHT, RIGHT, TIED - TAKEN, ANY), "the first two are right. That is their difference for 19 others, not the limit."),
         ((RIGHT, RIGHT, 0, ANY),
          "the first two are right. The ratio of the two precisions tends to 1; what does their difference tend to?"),
