@@ -296,8 +296,11 @@ def _load(name):
 
 
 def checker_of(name):
-    """The checker of this name, or an error with the names that look like it."""
+    """The checker of this exercise or question of a quiz ("gp-quiz-1"), or an error with the names that look like it."""
     _load(name)
+    asked = getattr(_declared.get(str(name).rpartition("-")[0]), "questions", ())
+    if found := [question for question in asked if question.name == name]:
+        return found[0].feedback
     if name not in _checkers:
         similar = difflib.get_close_matches(str(name), names(), n=5, cutoff=0.4)
         raise ValueError(f"there is no exercise called {name!r}; did you mean {' or '.join(similar or names())}?")

@@ -1,4 +1,4 @@
-"""nbgrader's assignments from the chapters: a notebook for each, with the exercises, their solutions and hidden tests.
+"""nbgrader's assignments from the chapters: a notebook for each, with quiz, exercises, solutions and hidden tests.
 
 The notebooks made here are nbgrader's *source* and stay with the teacher. `make_course` puts them into a course folder
 and lets nbgrader make the *release*, which has neither solutions nor hidden tests. A hidden test asks the checker of
@@ -10,18 +10,27 @@ import shutil
 import build_book
 import nbformat
 import setup_cell
+from exercise_list import points
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from nbgrader.apps import NbGraderAPI
+from plain_text import plain
 from traitlets.config import Config
 
 INTRODUCTION = """# {title}: exercises
 
-{count} exercises, {points} points in all: one for every five minutes that an exercise should take. Put your answers \
-in place of `...`, in the cell below each exercise. The cells after them stay as they are: they are filled when your \
-work is graded, and then say what to look at again.
+{asked}{count} exercises, {points} points in all: {each}one for every five minutes that an exercise should take. Put your \
+answers in place of `...`, in the cell below each exercise. The cells after them stay as they are: they are filled when \
+your work is graded, and then say what to look at again. Where an exercise has points for your words, write them into \
+the last cell below it; they are marked by hand.
 
 Equations and figures are called by their names in the book; the chapter is `{stem}.html` there. The next cell has \
 what the exercises need of the chapter's code."""
+WORDS = """*{points} for your words, marked by hand:* answer what the exercise leaves open, and say how you found \
+your answer. Write in place of the next line.
+
+### BEGIN SOLUTION
+{words}
+### END SOLUTION"""
 HIDDEN_TEST = """# {points}: your answer is checked when it is graded.
 ### BEGIN HIDDEN TESTS
 from exercises import grade
@@ -45,13 +54,18 @@ os.environ["PEPCORE_PROGRESS"] = "0"
 
 def assignment(chapter):
     """A chapter's exercises as a notebook with solutions and hidden tests, and the values that it reads."""
-    count, points = len(chapter.exercises), sum(exercise.points for exercise in chapter.exercises)
-    introduction = INTRODUCTION.format(title=chapter.title, stem=chapter.stem, count=count, points=points)
+    questions = chapter.questions
+    introduction = INTRODUCTION.format(
+        title=chapter.title, stem=chapter.stem, count=len(chapter.exercises), points=chapter.points,
+        asked=f"{len(questions)} questions and " if questions else "", each="one for each question, and " if questions else "")
     code, values = setup_cell.setup(chapter)
     cells = [
         new_markdown_cell(introduction, id="introduction"),
         graded(new_code_cell(code, id="setup"), "setup", locked=True),
     ]
+    for number, question in enumerate(questions, start=1):
+        text = "## Questions\n\n" * (number == 1) + f"**Question {number}.** {question.statement()}"
+        cells += set_cells(question, text, question.blank, question.right)
     emitted = set()
     for number, exercise in enumerate(chapter.exercises, start=1):
         cells += exercise_cells(chapter, exercise, number, emitted)
@@ -61,14 +75,26 @@ def assignment(chapter):
 
 
 def exercise_cells(chapter, exercise, number, emitted):
-    """Statement, answer and hidden test; `emitted` holds the places of solutions' statements that stand further up."""
-    name, blank = exercise.name, setup_cell.without_figures(exercise.blank)
-    answer = f"{blank}\n### BEGIN SOLUTION\n{solution(chapter, exercise, emitted)}\n### END SOLUTION"
-    test = HIDDEN_TEST.format(points=exercise.worth, name=name, answer=exercise.answer)
+    """An exercise's cells; `emitted` holds the places of solutions' statements that stand further up."""
+    cells = set_cells(exercise, exercise.statement(number), setup_cell.without_figures(exercise.blank),
+                      solution(chapter, exercise, emitted))
+    if exercise.by_hand:
+        words = "\n\n".join(plain(part) for part in exercise.solution if isinstance(part, str))
+        text = WORDS.format(points=points(exercise.by_hand), words=words)
+        cells.append(graded(new_markdown_cell(text, id=f"{exercise.name}-words"), f"{exercise.name}-words",
+                            grade=True, solution=True, points=exercise.by_hand))
+    return cells
+
+
+def set_cells(task, statement, blank, right):
+    """Statement, answer and hidden test of an exercise, or of a question of the quiz."""
+    answer = f"{blank}\n### BEGIN SOLUTION\n{right}\n### END SOLUTION"
+    worth = task.points - task.by_hand
+    test = HIDDEN_TEST.format(points=points(worth), name=task.name, answer=task.answer)
     return [
-        new_markdown_cell(exercise.statement(number), id=f"{name}-text"),
-        graded(new_code_cell(answer, id=f"{name}-answer"), f"{name}-answer", solution=True),
-        graded(new_code_cell(test, id=f"{name}-test"), name, grade=True, locked=True, points=exercise.points),
+        new_markdown_cell(statement, id=f"{task.name}-text"),
+        graded(new_code_cell(answer, id=f"{task.name}-answer"), f"{task.name}-answer", solution=True),
+        graded(new_code_cell(test, id=f"{task.name}-test"), task.name, grade=True, locked=True, points=worth),
     ]
 
 

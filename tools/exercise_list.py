@@ -19,6 +19,7 @@ MARK = re.compile(r"((?:`{3,}|:{3,})\{exercise\}.*?\n(?:`{3,}|:{3,})(?=\n|$)"
 FENCE = re.compile(r"^([`:]{3,}|% .*)$", re.MULTILINE)      # what is left of a mark, or a comment
 TITLE = re.compile(r"(Warm-up|Core|Research), (\d+) minutes(?:, ([^:]*))?: (.*)")
 TIME = re.compile(r"\*\*Time:\*\* (.*?)(?= \*\*|\n)")
+QUIZ = re.compile(r"^quiz\(\"([\w-]+)\"\)$")
 CODE_SPAN = re.compile(r"(?<![}`])`([A-Za-z_]\w*)[^`\n]*`(?!`)")     # its first name
 MINUTES_PER_POINT = 5
 
@@ -56,12 +57,14 @@ class Exercise:
         return self.minutes // MINUTES_PER_POINT
 
     @property
-    def worth(self):
-        return f"{self.points} point{'s' if self.points > 1 else ''}"
+    def by_hand(self):
+        """How many of the points a person gives, for the words: research and one's own data end in open questions."""
+        return max(1, self.points // 4) if self.grade == "Research" or self.kind.startswith("your own") else 0
 
     def statement(self, number):
         """Heading and text in plain Markdown."""
-        about = ", ".join(filter(None, [self.grade, f"{self.minutes} minutes", self.kind, self.worth]))
+        worth = points(self.points) + (f", {self.by_hand} of them for your words" if self.by_hand else "")
+        about = ", ".join(filter(None, [self.grade, f"{self.minutes} minutes", self.kind, worth]))
         return f"## {number}. {self.title}\n\n*{about}*\n\n{plain(self.text)}"
 
     @cached_property
@@ -95,6 +98,36 @@ class Exercise:
 
 
 @dataclass
+class Question:
+    """One question of a chapter's quiz, which is worth a point."""
+
+    asked: object           # its declaration
+    points: int = 1
+    by_hand: int = 0
+
+    @property
+    def name(self):
+        return self.asked.name
+
+    @property
+    def answer(self):
+        return self.name.replace("-", "_")
+
+    @property
+    def blank(self):
+        return f"{self.answer} = ...  # a letter"
+
+    @property
+    def right(self):
+        """The cell with the right answer."""
+        return f'{self.answer} = "{self.asked.letters[self.asked.right]}"'
+
+    def statement(self):
+        options = "\n".join(f"{letter}) {text}\n" for letter, (text, _) in zip(self.asked.letters, self.asked.options))
+        return f"{self.asked.text}\n\n{options}"
+
+
+@dataclass
 class Chapter:
     """A chapter's title, code and exercises."""
 
@@ -103,6 +136,19 @@ class Chapter:
     time: str               # what its first cells say of the time that it takes
     program: list           # statements; the origin of one is the exercise whose solution it stands in, or None
     exercises: list
+
+    @cached_property
+    def questions(self):
+        """The questions of its quizzes, in order."""
+        import exercises  # here, since it loads all checkers
+
+        asked = [QUIZ.search(statement.source) for statement in self.program if statement.origin is None]
+        return [Question(one) for quiz in filter(None, asked) for one in exercises.declarations()[quiz[1]].questions]
+
+    @property
+    def points(self):
+        """All points of its assignment."""
+        return sum(task.points for task in [*self.questions, *self.exercises])
 
     def places(self, exercise):
         """Places of the statements that the solution's answer depends on, and the expression that hands it over."""
@@ -166,6 +212,10 @@ def check_of(statement):
     if isinstance(value, ast.Call) and getattr(value.func, "id", "") == "check" and len(value.args) == 2:
         return value.args[0].value, ast.unparse(value.args[1])
     return None
+
+
+def points(number):
+    return f"{number} point{'s' if number > 1 else ''}"
 
 
 def without_check(source):

@@ -61,8 +61,7 @@ def make(folder, chapters):
         notes = page(f"{chapter.title}: notes for teachers", teacher_notes.notes(chapter, "course/source"))
         (folder / f"{chapter.stem}.html").write_text(notes, encoding="utf-8")
         minutes = sum(exercise.minutes for exercise in chapter.exercises)
-        points = sum(exercise.points for exercise in chapter.exercises)
-        listed.append((f"[{chapter.title}]({chapter.stem}.html)", len(chapter.exercises), minutes, points))
+        listed.append((f"[{chapter.title}]({chapter.stem}.html)", len(chapter.exercises), minutes, chapter.points))
     contents = "# Notes for teachers\n\n" + teacher_notes.table(("chapter", "exercises", "minutes", "points"), listed)
     (folder / "index.html").write_text(page("Notes for teachers", [new_markdown_cell(contents)]), encoding="utf-8")
 

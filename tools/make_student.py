@@ -52,7 +52,8 @@ def pins():
 def main():
     chapters = make(STUDENT, COURSE)
     root = Path.cwd()
-    print(f"{sum(len(chapter.exercises) for chapter in chapters)} exercises in {len(chapters)} assignments: "
+    print(f"{sum(len(chapter.exercises) for chapter in chapters)} exercises and "
+          f"{sum(len(chapter.questions) for chapter in chapters)} questions in {len(chapters)} assignments: "
           f"{STUDENT.relative_to(root)}")
     print(f"nbgrader's course, with solutions and hidden tests: {COURSE.relative_to(root)}")
 

@@ -18,6 +18,7 @@ SHORTEST = 15       # characters of a string in a checker that is a sentence
 def notes(chapter, course):
     """The cells of a chapter's notes; `course` is the place of nbgrader's course beside them."""
     cells = [f"# {chapter.title}: notes for teachers", marks(chapter, course), live(chapter)]
+    cells += [f"## Quiz\n\n{quiz(chapter)}"] if chapter.questions else []
     cells = [new_markdown_cell(cell) for cell in cells]
     for number, exercise in enumerate(chapter.exercises, start=1):
         cells += about(number, exercise)
@@ -26,23 +27,24 @@ def notes(chapter, course):
 
 def marks(chapter, course):
     """Points and minutes, by grade and by exercise."""
-    whole = sum(exercise.points for exercise in chapter.exercises)
-    by_grade, reached = [], 0
+    whole, reached = chapter.points, len(chapter.questions)
+    by_grade = [("Quiz", reached, "", reached, f"{reached / whole:.0%}")] if reached else []
     for grade in GRADES:
         of_grade = [exercise for exercise in chapter.exercises if exercise.grade == grade]
         minutes, points = (sum(getattr(exercise, what) for exercise in of_grade) for what in ("minutes", "points"))
         reached += points
         by_grade.append((grade, len(of_grade), minutes, points, f"{reached / whole:.0%}"))
-    each = [(number, exercise.title, exercise.grade, exercise.minutes, exercise.points, exercise.kind)
+    each = [(number, exercise.title, exercise.grade, exercise.minutes, exercise.points, exercise.by_hand or "", exercise.kind)
             for number, exercise in enumerate(chapter.exercises, start=1)]
     return "\n\n".join([
         "## Marks and time",
         f"The page says of its time: {chapter.time} Together, the exercises are set for "
         f"{sum(exercise.minutes for exercise in chapter.exercises)} minutes.",
-        "An exercise gives one point for every five minutes that it should take, all of them or none. nbgrader marks "
-        f"the assignment `{course}/{chapter.stem}`.",
+        "An exercise gives one point for every five minutes that it should take, a question of the quiz one point. nbgrader "
+        f"marks the assignment `{course}/{chapter.stem}`, each answer with all of its points or none. The points *by hand* are "
+        "for what an exercise leaves open: the last cell below it, which you mark in the Formgrader.",
         table(("grade", "exercises", "minutes", "points", "with those above, of all points"), by_grade),
-        table(("", "exercise", "grade", "minutes", "points", "kind"), each),
+        table(("", "exercise", "grade", "minutes", "points", "by hand", "kind"), each),
     ])
 
 
@@ -50,6 +52,12 @@ def live(chapter):
     """The chapter's sliders, with links to them."""
     shown = [f"- [{caption}](../html/chapters/{chapter.stem}.html#{name})" for name, caption in sliders(chapter)]
     return "## To show live\n\n" + ("\n".join(shown) or "This chapter has no slider.")
+
+
+def quiz(chapter):
+    """The questions of its quiz, each with the right answer and the reason."""
+    return "\n".join(f"{number}. {question.asked.text} *{question.asked.options[question.asked.right][0]}*: {question.asked.why}"
+                     for number, question in enumerate(chapter.questions, start=1))
 
 
 def sliders(chapter):

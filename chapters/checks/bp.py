@@ -9,6 +9,7 @@ from exercises import (
     Feedback,
     Within,
     as_array,
+    as_number,
     as_things,
     called,
     checker,
@@ -24,6 +25,7 @@ from scipy.special import gammaln, logsumexp
 from pepcore.likelihoods import Poisson, Probit, StudentT
 from pepcore.sites import Sites, cavity, target
 
+PROBIT = Probit()
 RATE, H = 100.0, 0.25       # exercises 1 and 8: the rate, and the variance of the residual in its logarithm
 GROWTH = np.exp(H)
 MEAN = RATE * np.sqrt(GROWTH)
@@ -76,8 +78,8 @@ def means(answer):
     rng = np.random.default_rng(0)
     A, h = 0.7 * rng.normal(size=(4, 15)), rng.exponential(size=15)
     tau, nu = rng.uniform(0.05, 0.4, 15), 0.3 * rng.normal(size=15)
-    problems = ((Probit(), rng.choice([-1.0, 1.0], 15), 0.6), (Poisson(), rng.integers(0, 6, 15).astype(float), 0.6),
-                (Probit(), rng.choice([-1.0, 1.0], 15), 0.0))
+    problems = ((PROBIT, rng.choice([-1.0, 1.0], 15), 0.6), (Poisson(), rng.integers(0, 6, 15).astype(float), 0.6),
+                (PROBIT, rng.choice([-1.0, 1.0], 15), 0.0))
     for likelihood, y, alpha in problems:
         V = np.linalg.inv(np.eye(4) + (A * tau) @ A.T)
         mu, s = A.T @ V @ A @ nu, (A * (V @ A)).sum(axis=0)
@@ -126,6 +128,73 @@ numbers(
     ],
     never=["r = 3σ", "3 sigma", "-1/6", "8 readings"],
 )
+
+
+@checker("bp-5-likelihood", never=["f − y e^f", "f - y * np.exp(f)", "1 − y e^f", "−y e^f"])
+def waiting(answer):
+    small = np.array([0.2, 1.0, 3.0, 0.7]), np.array([-1.0, 0.3, 0.5, 2.0])
+    table = small[0], np.array([[-1.0, 0.3, 0.5, 2.0], [0.4, -0.2, 1.1, 0.0], [0.0, 0.1, -2.0, 0.3]])
+    for y, f in (small, table):      # one f for each y, and a table of them, as a quadrature asks for
+        result = as_things(called(answer, y, f), 3, "log p and its first two derivatives")
+        log_p, first, second = (as_array(value, f.shape) for value in result)
+        expected = y * np.exp(f)
+        if close(log_p, -expected):
+            return "log p also contains the logarithm of the rate in front."
+        if close(log_p, np.log(y) + f - expected):
+            return "this is the density of log y; that of y itself has no factor y."
+        if close(log_p, -f - y * np.exp(-f)):
+            return "here e^f is taken for the mean waiting time; it is the rate."
+        if not close(log_p, f - expected):
+            return "log p is not the logarithm of the density given in the exercise."
+        if close(first, -expected):
+            return "log p is right; its first derivative lacks what the factor in front gives."
+        if not close(first, 1 - expected):
+            return "log p is right; its first derivative in f is not."
+        if close(second, expected):
+            return "the second derivative has the wrong sign: the likelihood is log-concave."
+        if not close(second, -expected):
+            return "the second derivative in f is not right."
+    return None
+
+
+@checker("bp-6-sequential", never=["outer(Va, Va) * (dtau / grow)", "1 + dτ s"])
+def sequential(answer):
+    rng = np.random.default_rng(2)
+    root = rng.normal(size=(4, 4))
+    for alpha, tau, nu, rank in ((0.5, 0.0, 0.0, 4), (1.0, 0.2, 0.3, 4), (0.0, 0.1, -0.2, 4), (0.5, 0.2, 0.1, 2)):
+        V, m, a, h, y = root[:, :rank] @ root[:, :rank].T / 6, rng.normal(size=4), rng.normal(size=4), 0.4, -1.0
+        result = as_things(called(answer, m, V, a, h, y, tau, nu, alpha), 4, "m, V, tau and nu")
+        new_m, new_V = as_array(result[0], (4,)), as_array(result[1], (4, 4))
+        new_tau, new_nu = as_number(result[2]), as_number(result[3])
+        s, mu = a @ V @ a, a @ m
+        right_tau, right_nu, c, s_out = _site(y, mu, s, h, tau, nu, alpha)
+        wrong_tau = _site(y, mu, s, 0.0, tau, nu, alpha)[0]
+        if close(new_tau, wrong_tau):
+            return "the residual variance h is missing: the likelihood sees h + s of the cavity."
+        d2 = PROBIT.log_moment(y, (mu - alpha * nu * s) / c, h + s_out, alpha)[2]
+        if alpha > 0 and close(new_tau, -d2 / (1 + alpha * d2 * (s_out + h))):
+            return "in the target stands the cavity variance of aᵀv alone, without h; with h it is Csató's method."
+        if not (close(new_tau, right_tau, rtol=1e-5) and close(new_nu, right_nu, rtol=1e-5)):
+            return (f"the new site is wrong (α = {alpha:g}, old τ = {tau:g}, ν = {nu:g}): cavity, moments, target, "
+                    "in this order.")
+        dtau, dnu, Va = right_tau - tau, right_nu - nu, V @ a
+        right_V = V - np.outer(Va, Va) * dtau / (1 + dtau * s)
+        if tau and close(new_V, V - np.outer(Va, Va) * right_tau / (1 + right_tau * s)):
+            return "the old site is still in V: it must not be counted twice."
+        right_m = m + Va * (dnu - dtau * mu) / (1 + dtau * s)
+        if not close(new_V, right_V, rtol=1e-5) or not close(new_m, right_m, rtol=1e-5):
+            return (
+                f"the new site is right, the new m and V are not (rank of V: {rank}). The factor that came in has the "
+                    "form of a site along a; Sherman and Morrison know what it does, also where V has no inverse.")
+
+
+def _site(y, mu, s, h, tau, nu, alpha):
+    """New τ and ν of one probit datum, and its c and cavity variance."""
+    c = 1 - alpha * tau * s
+    mu_out, s_out = (mu - alpha * nu * s) / c, s / c
+    _, d1, d2 = PROBIT.log_moment(y, mu_out, h + s_out, alpha)
+    shrink = 1 + alpha * d2 * s_out
+    return float(-d2 / shrink), float((d1 - d2 * mu_out) / shrink), c, s_out
 
 
 @checker("bp-7-missing", never=["sparse[-1] > full[-1]"])

@@ -1,8 +1,9 @@
 """The checkers of "Beyond the probit": right answers pass, usual mistakes are named."""
 
 import numpy as np
-from conftest import checker_tests
+from conftest import changed, checker_tests
 from scipy.stats import poisson
+from test_checks_sc import moments
 
 GROWTH = np.exp(0.25)
 MEAN = 100 * np.sqrt(GROWTH)
@@ -27,6 +28,21 @@ def full_target(A, h, y, tau, nu, alpha, likelihood):
     return (d1 - d2 * mu_out) / (1 + alpha * d2 * s_out)
 
 
+def waiting(y, f):
+    return f - y * np.exp(f), 1 - y * np.exp(f), -y * np.exp(f)
+
+
+def visit(m, V, a, h, y, tau, nu, alpha, residual=True, with_h=False, whole=False):
+    s, mu = a @ V @ a, a @ m
+    c = 1 - alpha * tau * s
+    mean, left = (mu - alpha * nu * s) / c, s / c
+    d1, d2 = (float(d) for d in moments(y, mean, left + residual * h, alpha))
+    shrink = 1 + alpha * d2 * (left + with_h * h)
+    new_tau, new_nu = -d2 / shrink, (d1 - d2 * mean) / shrink
+    dtau, dnu, Va = new_tau - tau * (not whole), new_nu - nu * (not whole), V @ a
+    return m + Va * (dnu - dtau * mu) / (1 + dtau * s), V - np.outer(Va, Va) * dtau / (1 + dtau * s), new_tau, new_nu
+
+
 def otherwise(**options):
     return lambda *arguments: mean_step(*arguments, **options)
 
@@ -44,6 +60,8 @@ RIGHT = {
     "bp-2-noise": np.exp(11 / 3),
     "bp-4-means": mean_step,
     "bp-3-wild": (3.0, -1 / 6, 8.0),
+    "bp-5-likelihood": waiting,
+    "bp-6-sequential": visit,
     "bp-7-missing": (POWERS, SPARSE, FULL),
     "bp-8-loses": loses(),
 }
@@ -71,6 +89,18 @@ WRONG = [
     ("bp-4-means", lambda A, h, y, tau, nu, alpha, likelihood: nu, "Print both sides"),
     ("bp-3-wild", (1.0, 1.0, 1.0), "in r²"),
     ("bp-3-wild", (3.0, 1.0, 1.0), "into the curvature"),
+    ("bp-5-likelihood", lambda y, f: (-y * np.exp(f), *waiting(y, f)[1:]), "rate in front"),
+    ("bp-5-likelihood", lambda y, f: (waiting(y, f)[0] + np.log(y), *waiting(y, f)[1:]), "density of log y"),
+    ("bp-5-likelihood", lambda y, f: waiting(y, -f), "mean waiting time"),
+    ("bp-5-likelihood", changed(waiting, 0, lambda l: l + 1), "the density given in the exercise"),
+    ("bp-5-likelihood", changed(waiting, 1, lambda d: 2 * d), "first derivative"),
+    ("bp-5-likelihood", changed(waiting, 2, lambda d: -d), "log-concave"),
+    ("bp-5-likelihood", changed(waiting, 2, lambda d: 2 * d), "second derivative in f"),
+    ("bp-6-sequential", lambda *given: visit(*given, residual=False), "h is missing"),
+    ("bp-6-sequential", lambda *given: visit(*given, with_h=True), "Csató"),
+    ("bp-6-sequential", changed(visit, 3, lambda nu: nu + 1), "in this order"),
+    ("bp-6-sequential", lambda *given: visit(*given, whole=True), "counted twice"),
+    ("bp-6-sequential", changed(visit, 0, lambda m: m + 1), "Sherman and Morrison"),
     ("bp-7-missing", (POWERS, SPARSE), "as a tuple of 3"),
     ("bp-7-missing", (POWERS[:2], SPARSE[:2], FULL[:2]), "S at least 3"),
     ("bp-7-missing", (SPARSE, FULL, POWERS), "between 0 and 1"),

@@ -64,16 +64,21 @@ def mistake(declared):
 
 
 def mistakes(chapter):
-    """Name -> (wrong answer, hint) for the exercises of a chapter with declared mistakes."""
-    return {exercise.name: mistake(DECLARED[exercise.name]) for exercise in chapter.exercises
-            if isinstance(DECLARED.get(exercise.name), Choice) or
-            (isinstance(DECLARED.get(exercise.name), Numbers) and DECLARED[exercise.name].mistakes)}
+    """Name -> (wrong answer, hint) for the questions of a chapter and its exercises with declared mistakes."""
+    declared = [DECLARED.get(exercise.name) for exercise in chapter.exercises]
+    declared = [one for one in declared if isinstance(one, Choice) or (isinstance(one, Numbers) and one.mistakes)]
+    return {one.name: mistake(one) for one in [*(question.asked for question in chapter.questions), *declared]}
+
+
+def tasks(chapter):
+    """All that an assignment asks: the questions of the quiz, and the exercises."""
+    return [*chapter.questions, *chapter.exercises]
 
 
 def hand_in(editions, chapter):
     """Put a solved, an empty and a mistaken submission where nbgrader looks for them."""
     solved = {name: cell.source for name, cell in answer_cells(read(editions.course / "source", chapter)).items()}
-    names = {exercise.name: exercise.answer for exercise in chapter.exercises}
+    names = {task.name: task.answer for task in tasks(chapter)}
     wrong = {name: f"{solved[name]}\n{names[name]} = {answer}" for name, (answer, _) in mistakes(chapter).items()}
     for student, answers in zip(STUDENTS, ({name: solved[name] for name in solved}, {}, solved | wrong)):
         notebook = read(editions.student, chapter)
@@ -96,7 +101,8 @@ def marked(request, editions):
         for student in STUDENTS:
             submission = gradebook.find_submission(chapter.stem, student)
             said = errors(read(editions.course / "autograded" / student, chapter))
-            found[student] = SimpleNamespace(score=submission.score, largest=submission.max_score, said=said)
+            found[student] = SimpleNamespace(score=submission.score, largest=submission.max_score, said=said,
+                                             to_read=submission.needs_manual_grade)
     return chapter, found
 
 
@@ -109,10 +115,12 @@ def errors(notebook):
 @pytest.mark.slow
 def test_marks_are_full_none_and_partial(marked):
     chapter, found = marked
-    points = {exercise.name: exercise.points for exercise in chapter.exercises}
+    points = {task.name: task.points - task.by_hand for task in tasks(chapter)}
+    by_hand = sum(task.by_hand for task in tasks(chapter))
     wrong = mistakes(chapter)
     assert wrong
-    assert {result.largest for result in found.values()} == {sum(points.values())}
+    assert {result.largest for result in found.values()} == {chapter.points} == {sum(points.values()) + by_hand}
+    assert [found[student].to_read for student in STUDENTS] == [by_hand > 0, False, by_hand > 0]
     assert found["solved"].said == ""
     assert found["solved"].score == sum(points.values())
     assert found["empty"].score == 0
@@ -160,6 +168,8 @@ def test_notes_have_each_exercise_with_its_solution_and_mistakes(pages, chapter)
             hints = teacher_notes.hints(exercise.name)
         assert len(hints) >= 2, exercise.name
         assert not [hint for hint in hints if squeezed(hint.replace("`", "")) not in text], exercise.name
+    for question in chapter.questions:
+        assert squeezed(question.asked.why) in text
     assert not re.search(r"\{[a-z:]+\}`|:::|solution-", text)
 
 
@@ -184,7 +194,7 @@ def squeezed(text):
 
 
 def solutions():
-    """Each exercise, and the lines and sentences of its solution that no chapter and no module of `pepcore` has."""
+    """Each exercise and question, and the lines and sentences of its solution that no chapter and no module of `pepcore` has."""
     elsewhere = squeezed("".join(path.read_text(encoding="utf-8") for path in (ROOT / "pepcore").rglob("*.py")))
     for chapter in CHAPTERS:
         elsewhere += squeezed("".join(statement.source for statement in chapter.program if statement.origin is None)
@@ -196,6 +206,9 @@ def solutions():
                 pieces = SENTENCE_END.split(part) if isinstance(part, str) else part.source.split("\n")
                 secret |= {squeezed(piece) for piece in pieces if not piece.lstrip().startswith(COMMON)}
             yield exercise, {text for text in secret if len(text) >= 20 and text not in elsewhere}
+        for question in chapter.questions:
+            secret = map(squeezed, [question.asked.why, *(hint for _, hint in question.asked.options if hint)])
+            yield question, {text for text in secret if len(text) >= 20 and text not in elsewhere}
 
 
 def leaked_lines(files):
@@ -304,7 +317,25 @@ def test_no_hidden_test_and_no_checker_is_in_the_student_edition(editions):
             assert trace not in text, f"{path}: {trace}"
     hidden = [cell.source for chapter in CHAPTERS for cell in read(editions.course / "source", chapter).cells
               if "BEGIN HIDDEN TESTS" in cell.source]
-    assert len(hidden) == sum(len(chapter.exercises) for chapter in CHAPTERS)
+    assert len(hidden) == sum(len(tasks(chapter)) for chapter in CHAPTERS)
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda chapter: chapter.stem)
+def test_an_assignment_says_its_points_and_has_a_cell_for_each(editions, chapter):
+    """The points that the introduction names are those of the cells; words are asked for where a heading says so."""
+    cells = {cell.id: cell for cell in read(editions.student, chapter).cells}
+    points = {name: cell.metadata.get("nbgrader", {}).get("points", 0) for name, cell in cells.items()}
+    assert f", {chapter.points} points in all" in " ".join(cells["introduction"].source.split())
+    assert sum(points.values()) == chapter.points
+    assert len(chapter.questions) == 0 or 3 <= len(chapter.questions) <= 5
+    for exercise in chapter.exercises:
+        assert points.get(f"{exercise.name}-words", 0) == exercise.by_hand
+        assert (f"{exercise.by_hand} of them for your words" in cells[f"{exercise.name}-text"].source) == (exercise.by_hand > 0)
+        if exercise.by_hand:
+            assert cells[f"{exercise.name}-words"].source.endswith("YOUR ANSWER HERE")
+    for question in chapter.questions:
+        shown = cells[f"{question.name}-text"].source
+        assert question.asked.text in shown and all(text in shown for text, _ in question.asked.options)
 
 
 def test_assignments_run_outside_the_folder_of_the_book(editions):
