@@ -119,7 +119,7 @@ numbers(
 )
 
 
-OTHERS, ALIKE, ODD, FEW = 19, 0.5, 8.0, 0.1     # exercise 4: k, t, T and the excess that counts as small
+OTHERS, ALIKE, ODD, FEW = 9, 0.5, 8.0, 0.1     # exercise 4: k, t, T and the excess that counts as small
 
 
 def cavities(k):
@@ -148,7 +148,8 @@ numbers(
         ((RIGHT, 1 + SITES, ANY, ANY), "the first is right. The second is the posterior: SEP takes something out as well."),
         ((RIGHT, TIED - 1 / (OTHERS + 1), ANY, ANY),
          "the first is right. In the second a share of the prior has gone as well: the sum of the sites does not contain it."),
-        ((RIGHT, RIGHT, TIED - TAKEN, ANY), "the first two are right. That is their difference for 19 others, not the limit."),
+        ((RIGHT, 1 + SITES * (1 - 1 / OTHERS), ANY, ANY), "the first is right. How many sites are tied, the odd one included?"),
+        ((RIGHT, RIGHT, TIED - TAKEN, ANY), "the first two are right. That is their difference for 9 others, not the limit."),
         ((RIGHT, RIGHT, 0, ANY),
          "the first two are right. The ratio of the two precisions tends to 1; what does their difference tend to?"),
         ((RIGHT, RIGHT, ODD, ANY), "the first two are right. SEP takes something out, even in the limit: what?"),
