@@ -200,7 +200,7 @@ def _site(y, mu, s, h, tau, nu, alpha):
 @checker("bp-7-missing", never=["sparse[-1] > full[-1]"])
 def missing(answer):
     powers, sparse, full = (as_array(part) for part in as_things(
-        answer, 3, "powers (S,), the sparse model's log evidences (S,) and the full process' (S,)"))
+        answer, 3, "powers (S,), the sparse model's log evidence (S,) and the full process' (S,)"))
     if powers.ndim != 1 or len(powers) < 3 or sparse.shape != powers.shape or full.shape != powers.shape:
         raise Feedback(f"three arrays of one shape (S,), S at least 3, are asked for; got {powers.shape}, {sparse.shape}, "
                        f"{full.shape}.")

@@ -301,7 +301,7 @@ quiz_of(
         why="A step multiplies the error by 1 - step (1 - eigenvalue). A small enough step brings that inside (-1, 1).",
     ),
     question(
-        "Two fixed points of EP for one problem report log evidences -10.1 and -12.3. What do you know?",
+        "Two fixed points of EP for one problem report a log evidence of −10.1 and of −12.3. What do you know?",
         [("the larger one is the closer to the truth",
           "no bound says so. A fixed point may cover one hump and miss another."),
          ("each is an estimate made around its own approximation", None),

@@ -241,7 +241,7 @@ quiz_of(
         [("sits on one hump", "that is what the other end prefers, where q must avoid places without p."),
          ("covers both humps", None),
          ("sits in the gap and is narrow", "then nearly all of p would lie outside q.")],
-        why="Near 1 a place with p but without q is dear, so the Gaussian covers all of p.",
+        why="Near 1 a place with p but without q costs much, so the Gaussian covers all of p.",
     ),
     question(
         "In a Power EP update with power α, which part of the site is taken out of the posterior?",

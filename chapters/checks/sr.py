@@ -232,7 +232,7 @@ def surrogate(answer):
 
 @checker("sr-7-yours", never=["(1 − α)/(2α)"])
 def your_evidence(answer):
-    kernel, Z, X, y, noise, found = as_things(answer, 6, "kernel, Z, X, y, noise and the log evidences at five powers")
+    kernel, Z, X, y, noise, found = as_things(answer, 6, "kernel, Z, X, y, noise and the log evidence at five powers")
     if not callable(kernel):
         raise Feedback("first in the tuple comes the kernel.")
     Z, X, y, noise, found = as_array(Z), as_array(X), as_array(y), as_number(noise), as_array(found, (5,))
@@ -246,12 +246,12 @@ def your_evidence(answer):
     if rounded(found, expected, 4):
         return None
     if rounded(found, -expected, 4):
-        return "these are energies, minus the log evidences."
+        return "these are energies, minus the log evidence."
     if rounded(found, expected[::-1], 4):
         return "the order is reversed: the smallest power comes first."
     if rounded(found, expected / len(y), 4):
-        return "these are per datum; the log evidences of the whole data set are asked for."
-    return "these are not the log evidences at this kernel, noise and Z. Was anything learnt between two of the powers?"
+        return "these are per datum; the log evidence of the whole data set is asked for."
+    return "these are not the values of the log evidence at this kernel, noise and Z. Was anything learnt between two of the powers?"
 
 
 POWERS = (0.0, 0.25, 0.5, 0.75, 1.0)      # of exercise 7
