@@ -251,7 +251,8 @@ def your_evidence(answer):
         return "the order is reversed: the smallest power comes first."
     if rounded(found, expected / len(y), 4):
         return "these are per datum; the log evidence of the whole data set is asked for."
-    return "these are not the values of the log evidence at this kernel, noise and Z. Was anything learnt between two of the powers?"
+    return ("these are not the values of the log evidence at this kernel, noise and Z. Was anything learnt between two "
+            "of the powers?")
 
 
 POWERS = (0.0, 0.25, 0.5, 0.75, 1.0)      # of exercise 7
