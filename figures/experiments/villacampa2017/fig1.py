@@ -93,16 +93,21 @@ def times_to_level(rows):
 
 
 def draw(fig, results, split=0):
-    """Log evidence against processor seconds."""
-    ax = fig.subplots()
+    """Log evidence against processor seconds: the whole curves, and their ends."""
+    whole, end = fig.subplots(1, 2)
+    rows = results[results["split"] == split].to_dict("records")
     colours = dict(zip(UPDATES, (style.CYCLE[0], style.CYCLE[1], style.CYCLE[3])))
-    for row in results[results["split"] == split].to_dict("records"):
-        seconds, evidence = curve(row)
-        ax.plot(seconds, evidence, marker=".", lw=1.5, color=colours[row["update"]], label=NAMES[row["update"]])
+    for ax in (whole, end):
+        for row in rows:
+            ax.plot(*curve(row), marker=".", lw=1.5, color=colours[row["update"]], label=NAMES[row["update"]])
+        ax.set(xscale="log")
     low = np.median([curve(row)[1][-1] for row in results.to_dict("records")])
-    ax.set(xscale="log", ylim=(3 * low, 0))
-    style.label(ax, x="processor seconds", title=r"log evidence, Vehicle, $M = N/5$")
-    ax.legend(loc="lower right")
+    best = max(curve(row)[1][-1] for row in rows)
+    whole.set_ylim(3 * low, 0)
+    end.set(xlim=(1, None), ylim=(1.2 * best, 0.97 * best))
+    style.label(whole, x="processor seconds", title="log evidence")
+    style.label(end, x="processor seconds", title="its end")
+    fig.legend(*whole.get_legend_handles_labels(), loc="outside upper center", ncols=2)
 
 
 FIGURES = {"fig1": (draw, (7, 3.6))}
