@@ -19,6 +19,7 @@ Where it is a function or an array, a checker returns None when it is right, els
 
 import difflib
 import importlib
+import re
 import textwrap
 from functools import partial
 from html import escape
@@ -170,7 +171,8 @@ class Invitation:
         return self.found
 
     def _repr_html_(self):
-        return f'<div class="answer-here" data-answer="{self.name}">{escape(self.found)}</div>'
+        said = re.sub("`([^`]+)`", r"<code>\1</code>", escape(self.found))
+        return f'<div class="answer-here" data-answer="{self.name}">{said}</div>'
 
 
 class Questions:
