@@ -61,8 +61,14 @@ def solutions():
                         found.setdefault(label, {"words": "", "code": "", "printed": ""})
             elif label:
                 found[label]["code"] += text + "\n"
-                found[label]["printed"] += "".join("".join(out.get("text", "")) for out in cell["outputs"])
+                found[label]["printed"] += "".join(map(printed, cell["outputs"]))
     return {label: solution for label, solution in found.items() if label}
+
+
+def printed(output):
+    """What was printed, or the text of a table."""
+    data = output.get("data", {})
+    return "".join(output.get("text", data.get("text/plain", "") if "text/html" in data else ""))
 
 
 def titles():
@@ -107,7 +113,7 @@ def test_every_chapter_has_enough_exercises_of_each_kind():
 
 @pytest.mark.parametrize(("label", "solution"), solutions().items(), ids=lambda part: part if isinstance(part, str) else "")
 def test_every_solution_says_its_answer_and_why(label, solution):
-    words = re.sub(r"```|:class: dropdown|:::", "", solution["words"])
+    words = re.sub(r"```|:class: dropdown|:::|^% .*$", "", solution["words"], flags=re.MULTILINE)
     assert len(words.split()) >= 15, f"a reason in words is missing: {words!r}"
     printed = re.sub(r"Correct\. \([\w-]+\)", "", solution["printed"])
     assert re.search(r"\d|True", printed), "no number of the answer is printed"
