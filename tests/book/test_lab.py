@@ -99,23 +99,39 @@ def test_a_chapter_reads_in_jupyterlab(jupyterlab, page, path):
     assert page.locator(".jp-Dialog, .Toastify__toast").count() == 0
 
 
+def insist(act, expected, text):
+    """Act until the text is there: on a busy machine the page may not listen yet when the keys come."""
+    for left in reversed(range(6)):
+        act()
+        try:
+            return expected(text, timeout=PATIENCE / 6)
+        except AssertionError:
+            if not left:
+                raise
+
+
 @pytest.mark.slow
 def test_sliders_and_answers_are_live_in_jupyterlab(jupyterlab, page):
     """In the first chapter, with its first cell run: its slider draws another picture, and an answer is judged in place."""
     from playwright.sync_api import expect
 
     page.goto(f"{jupyterlab}/lab/tree/chapters/start-here.ipynb?reset")
+    page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").wait_for()       # the kernel is there
     first, answer = page.locator(".jp-CodeCell").first, page.locator(".jp-CodeCell", has_text="start-noise").first
-    page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").wait_for()       # else the first keys find no kernel
     first.locator(".jp-Placeholder-content").first.click()      # unfolds the code
-    first.locator(".cm-content").click()
-    page.keyboard.press("ControlOrMeta+Enter")
-    expect(first.locator(".jp-InputPrompt").first).to_have_text("[1]:", timeout=PATIENCE)
-    answer.locator(".cm-content").click()
-    page.keyboard.press("ControlOrMeta+A")
-    page.keyboard.insert_text('_ = check("start-noise", 0.9)')
-    page.keyboard.press("ControlOrMeta+Enter")
-    expect(answer.locator(".jp-OutputArea-output").last).to_contain_text("what is its variance", timeout=PATIENCE)
+
+    def run_first():
+        first.locator(".cm-content").click()
+        page.keyboard.press("ControlOrMeta+Enter")
+
+    def run_answer():
+        answer.locator(".cm-content").click()
+        page.keyboard.press("ControlOrMeta+A")
+        page.keyboard.insert_text('_ = check("start-noise", 0.9)')
+        page.keyboard.press("ControlOrMeta+Enter")
+
+    insist(run_first, expect(first.locator(".jp-InputPrompt").first).to_have_text, re.compile(r"\d"))
+    insist(run_answer, expect(answer.locator(".jp-OutputArea-output").last).to_contain_text, "what is its variance")
     slider = page.locator(".jp-CodeCell .widget-slider [role=slider]").first
     picture = page.locator(".jp-CodeCell .widget-html img").first
     before = picture.get_attribute("src")
