@@ -12,7 +12,7 @@ import exercise_list
 WORDS, LINES, FORMULAS = 130, 10, 2     # read in a minute: words of prose, lines of visible code, displayed formulas
 SLIDER, PICTURE = 2, 1                  # minutes for a slider, and for another figure or a table
 HIDDEN = {"hide-input", "remove-input", "hide-cell", "remove-cell"}
-NOT_PROSE = (r"(?m)^% .*$", r"\$\$.*?\$\$", r"\$[^$]*\$", r"(?ms)^(`{3,}|:{3,})\{math\}.*?^\1", r"(?m)^:[\w-]+:[^\n]*$",
+NOT_PROSE = (r"(?m)^% [^\n]*$", r"\$\$.*?\$\$", r"\$[^$]*\$", r"(?ms)^(`{3,}|:{3,})\{math\}.*?^\1", r"(?m)^:[\w-]+:[^\n]*$",
              r"\{[\w:]+\}`[^`]*`", r"`[^`]*`", r"\]\([^)]*\)")
 DISPLAYED = re.compile(r"^(`{3,}|:{3,})\{math\}|^\$\$.*?^\$\$", re.MULTILINE | re.DOTALL)
 OPENING = "The opening"

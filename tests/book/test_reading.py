@@ -43,6 +43,7 @@ def prose(cells):
 def test_words_are_counted_without_formulas_code_and_links():
     text = "Two words, $a$ and [a link](https://example.org/x-y) to `code` by {eq}`gp-prior`.\n$$\nx = y\n$$\n:label: no"
     assert words(text) == 7
+    assert words("% a comment\nTwo words,\n% another one\nand two.") == 4
 
 
 def test_a_chapter_is_for_one_sitting(chapter):
