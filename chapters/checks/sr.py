@@ -69,6 +69,9 @@ numbers(
 )
 
 
+LARGE = 1500        # so many data that an N × N matrix is told from what is allowed by the memory it takes
+
+
 @checker("sr-2-rise", never=["x/2 + x²/4", "h @ g", "log1p(alpha * x) / alpha"])
 def rise(answer):
     for alpha in (0.5, 1.0, 0.0):
@@ -103,9 +106,26 @@ def rise(answer):
             return "the factor in front of the logarithm changes with α, too."
         return (f"at α = {alpha:g} it is off by {value - believed + paid:.4g}; compare with differences of the evidence, "
                 "by dense N x N matrices.")
-    A, h, y = random_problem(2, N=20_000)
-    if not close(as_number(called(answer, A, h, y, 0.2, 1.0)), _large(A, h, y, 0.2)):
-        return "it is wrong for N = 20 000 although right for N = 12; is something of size N x N in the way?"
+    A, h, y = random_problem(2, N=LARGE)
+    value, peak = with_peak(answer, A, h, y, 0.2, 1.0)
+    if not close(as_number(value), _large(A, h, y, 0.2)):
+        return f"it is wrong for N = {LARGE} although right for N = 12."
+    return too_large(peak)
+
+
+def with_peak(answer, *given):
+    """What the reader's function returns, and the bytes that it held at most."""
+    tracemalloc.start()
+    try:
+        return called(answer, *given), tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def too_large(peak):
+    """What to say if something of size N × N was made, which takes 18 MB here, where M × N takes 0.05; else None."""
+    if peak > 8 * LARGE**2 / 2:
+        return f"the numbers are right, but something of size N × N was made on the way: for N = {LARGE} it takes over 9 MB."
     return None
 
 
@@ -145,20 +165,13 @@ def leave_one_out(answer):
         return "divided once too often: that is a residual over a variance."
     if close(residuals, expected**2):
         return "these are the squares; ζ keeps its sign."
+    if close(residuals, np.abs(expected)):
+        return "the sizes are right; ζ keeps its sign, y minus what the others predict."
     if not close(residuals, expected):
         return ("not the leave-one-out residuals. Take the site of datum n out of its own prediction, mean and "
                 "variance both.")
-    large, d = random_problem(2, N=1_500)[0], np.ones(1_500)
-    tracemalloc.start()
-    try:
-        called(answer, large, np.sin(np.arange(1_500.0)), d)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    if peak > 8 * 1_500**2 / 2:      # an N × N matrix takes 18 MB, an M × N one 0.05
-        return ("the numbers are right, but something of size N × N was made on the way: for N = 1500 it takes over "
-                "9 MB.")
-    return None
+    _, peak = with_peak(answer, random_problem(2, N=LARGE)[0], np.sin(np.arange(float(LARGE))), np.ones(LARGE))
+    return too_large(peak)
 
 
 @checker("sr-4-unequal", never=["1/√S", "S^(-1/2)", "1 / np.sqrt(S_b)"])
