@@ -25,7 +25,8 @@ def rise(A, h, y, noise, alpha, weight=1.0, determinant=1.0, share=None, factor_
 def rise_by_inversion(A, h, y, noise, alpha):
     """The same by the matrix of the data."""
     inverse = np.linalg.inv(A.T @ A + np.diag(alpha * h + noise))
-    return 0.5 * h @ ((inverse @ y) ** 2 - np.diag(inverse)) + rise(A, h, y, noise, alpha) - rise(A, h, y, noise, alpha, weight=0.0)
+    given = A, h, y, noise, alpha
+    return 0.5 * h @ ((inverse @ y) ** 2 - np.diag(inverse)) + rise(*given) - rise(*given, weight=0.0)
 
 
 def with_limit_forgotten(A, h, y, noise, alpha):
