@@ -25,13 +25,26 @@ MARGIN = 17             # millimetres at the left and at the right
 COLUMN = int((210 - 2 * MARGIN) / 25.4 * 96)        # pixels between them
 SOLUTIONS = ("end", "inline", "none")
 
-# Open what is folded, fetch all pictures, put the solutions where they are wanted, and turn buttons to sort by into words,
-# since a browser does not repeat a button at the head of the next page.
+# Open what is folded, fetch all pictures, put the solutions where they are wanted, take out the empty heads of tables, turn
+# buttons to sort by into words, since a browser does not repeat a button at the head of the next page, and keep a formula
+# and the sign behind it in one line.
 PREPARE = """async (solutions) => {
   document.documentElement.dataset.theme = "light";
   for (const details of document.querySelectorAll("article details")) details.open = true;
   for (const button of document.querySelectorAll("article button.toggle-button-hidden")) button.click();
   for (const button of document.querySelectorAll("th button")) button.replaceWith(button.textContent);
+  for (const head of document.querySelectorAll("article thead")) {
+    if (!head.textContent.trim() && !head.querySelector("svg, img, mjx-container")) head.remove();
+  }
+  for (const formula of document.querySelectorAll("article span.math")) {
+    const behind = formula.nextSibling, sign = behind?.nodeType === 3 && behind.data.match(/^[,.;:?!)\\]]+/)?.[0];
+    if (!sign) continue;
+    const together = document.createElement("span");
+    together.style.whiteSpace = "nowrap";
+    formula.replaceWith(together);
+    together.append(formula, sign);
+    behind.data = behind.data.slice(sign.length);
+  }
   for (const folded of document.querySelectorAll("figure details")) folded.closest("figure").after(folded);
   const found = [...document.querySelectorAll("article div.solution")];
   if (solutions !== "inline" && found.length) {
@@ -50,7 +63,8 @@ PREPARE = """async (solutions) => {
   await document.fonts.ready;
 }"""
 
-# Keep short names of rows in one line, and shrink tables and equations that are wider than the column.
+# Keep short names of rows in one line and small tables on one page, and shrink tables and equations that are wider than the
+# column.
 FIT = """() => {
   for (const name of document.querySelectorAll("article tbody th")) {
     if (name.textContent.length < 25) name.style.whiteSpace = "nowrap";
@@ -59,14 +73,17 @@ FIT = """() => {
     const wide = Math.max(element.scrollWidth, element.querySelector("svg, math")?.getBoundingClientRect().width ?? 0);
     if (wide > column) element.style.zoom = column / wide;
   };
-  for (const table of document.querySelectorAll("article table")) shrink(table, table.parentElement.clientWidth);
+  for (const table of document.querySelectorAll("article table")) {
+    shrink(table, table.parentElement.clientWidth);
+    if (table.getBoundingClientRect().height < 330) table.style.setProperty("break-inside", "avoid", "important");
+  }
   for (const formula of document.querySelectorAll("article mjx-container[display=true]")) shrink(formula, formula.clientWidth);
 }"""
 
 CONTENTS = """<html lang="en"><title>{title}</title><style>
 @page {{ size: A4; margin: 25mm 22mm; }} body {{ font: 11pt/1.4 sans-serif; }}
 h1 {{ margin: 45mm 0 5mm; font-size: 26pt; line-height: 1.2; }} section {{ break-before: page; }}
-h2 {{ margin: 1.2em 0 0.2em; font-size: 11pt; }} p {{ display: flex; margin: 0.25em 0; }}
+h2 {{ margin: 1.2em 0 0.2em; font-size: 11pt; }} p {{ display: flex; margin: 0.15em 0; }}
 p i {{ flex: 1; margin: 0 0.4em 0.35em; border-bottom: 1px dotted #777; }}
 section > h1 {{ margin: 0 0 5mm; }}
 </style><h1>{title}</h1><div>{author}</div><div>{licence}</div><section><h1>Contents</h1>{lines}</section>"""

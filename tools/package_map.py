@@ -110,13 +110,14 @@ def drawing():
 
 
 def table():
-    """The same in words, the top floor first, as Markdown."""
+    """The same in words, the top floor first, as Markdown, in which a bar ends a cell."""
     rows = ["| room | holds | imports from |", "| --- | --- | --- |"]
     below = foundations()
     for rooms in reversed(FLOORS):
         for name in rooms:
             others = ", ".join(sorted(below[name], key=lambda other: (FLOOR[other], other))) or "nothing of the package"
-            rows.append(f"| {{py:mod}}`{name} <pepcore.{name}>` | {says(name)} | {others} |")
+            held = says(name).replace("|", r"\|")
+            rows.append(f"| {{py:mod}}`{name} <pepcore.{name}>` | {held} | {others} |")
     return "\n".join(rows)
 
 

@@ -143,6 +143,7 @@ def as_csv(table):
 
 def draw_growth(results):
     from matplotlib.figure import Figure
+    from matplotlib.ticker import NullFormatter
 
     fig = Figure(figsize=(7.0, 4.6))
     for ax, letter in zip(fig.subplots(2, 2).flat, THEORY):
@@ -151,6 +152,9 @@ def draw_growth(results):
             continue
         sizes, seconds = series(results["rows"], letter)
         ax.loglog(sizes, seconds, "o-", color=COLOURS["pepcore"])
+        for axis, ends, form in ((ax.xaxis, sizes[[0, -1]], ",.0f"), (ax.yaxis, np.sort(seconds)[[0, -1]], ".2g")):
+            axis.set_minor_formatter(NullFormatter())
+            axis.set_ticks(ends, labels=[format(end, form).replace(",", " ") for end in ends])
         ax.set_title(f"exponent {exponent(sizes, seconds):.2f}")
     return fig
 
