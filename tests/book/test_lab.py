@@ -16,7 +16,8 @@ from conftest import NEEDS_BROWSER, ROOT
 from test_browser import INSTALLED, OPTIONS, PATIENCE
 
 RAW = re.compile(r"^:::|\{(?:doc|eq|numref|ref|cite(?::t)?|py:\w+|term)\}`|^\([a-z]+-[\w-]+\)=$", re.MULTILINE)
-RENDERED = "() => [...document.querySelectorAll('.jp-MarkdownCell')].every(cell => cell.querySelector('.myst, article, .jp-Placeholder-content'))"
+RENDERED = """() => [...document.querySelectorAll('.jp-MarkdownCell')].every(
+    cell => cell.querySelector('.myst, article, .jp-Placeholder-content'))"""       # set, or folded
 
 
 def test_what_the_page_hides_is_collapsed():
