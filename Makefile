@@ -9,6 +9,9 @@ export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 
+# Containers often set this. Without bytecode each of some hundred processes compiles all of its packages anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help ready book test lint student instructor slides zip serve lab pdf lock results bench clean
 

@@ -231,10 +231,16 @@ def details(claim):
 
 def dates(claim):
     """When the rule was written, when the first rows came, and what has changed since, as lines of Markdown."""
-    entry = next(entry for entry in rules.read()["rule"] if entry["claim"] == claim.id)
+    entry = rules_by_claim()[claim.id]
     rows = f"; first rows of `{claim.data}`: {entry['rows'][:10]}" if "rows" in entry else ""
     lines = [f"* rule written: {entry.get('written', 'not committed yet')[:10]}{rows}; {rule_in_words(claim)}"]
     return lines + [f"* changed {escape(change, quote=False)}" for change in entry["changes"]]
+
+
+@functools.cache
+def rules_by_claim():
+    """claim -> what is recorded of its rule; the file is read once, and not for every claim."""
+    return {entry["claim"]: entry for entry in rules.read()["rule"]}
 
 
 def withdrawn():
