@@ -45,6 +45,7 @@ STUDIES = {
     "uci_budget": "bui2017.uci_budget",
     "uci_classification": "bui2017.uci_classification",
     "uci_regression": "bui2017.uci_regression",
+    "uci_whole": "bui2017.uci_whole",
     "csa_fitc": "csato2002.fitc",
     "csa_nystrom": "csato2002.nystrom",
     "csa_order": "csato2002.order",
