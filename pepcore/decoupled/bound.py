@@ -10,11 +10,10 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import blas
 
 from pepcore.decoupled.bases import Bases, Process, located
-from pepcore.features import accumulate, cholesky_pull_back, row_blocks
-from pepcore.gaussian import Array, multiply_lower, solve_lower, symmetric
+from pepcore.features import accumulate, add_up, cholesky_pull_back, grouped, row_blocks
+from pepcore.gaussian import Array, add_gram, multiply_lower, solve_lower, symmetric
 
 BLOCK_ELEMENTS = 2**19  # numbers in K(x, points) of a block: 4 MiB, since products of few columns with (M, M) matrices are slow
 
@@ -48,14 +47,15 @@ def data_terms(
     """
     M, G = len(bases.beta), len(bases.gamma)
     w, g = np.stack([q.w for q in processes]), np.stack([q.g for q in processes])
-    value, dw, dg = 0.0, np.zeros_like(w), np.zeros_like(g)
-    curvatures = [np.zeros((M, M), order="F") for _ in processes]
-    total: Any = _HyperGradient(bases, processes, likelihood) if hyper else None
-    for rows in row_blocks(len(X), M + G, BLOCK_ELEMENTS):
+    V = [process.V for process in processes] if hyper else []
+    pull_back: Any = _HyperGradient(bases, processes, likelihood) if hyper else None
+    bases.L_inverse  # noqa: B018 - computed here, once, and not by every thread
+
+    def block(rows: slice) -> tuple:
         if hyper:
             K, vjp = bases.kernel.value_and_vjp(X[rows], bases.points)
             A, h, K_gamma = located(bases, X[rows], K.T)
-            VA = [(A.T @ process.V).T for process in processes]  # in Fortran order, as A
+            VA = [(A.T @ each).T for each in V]  # in Fortran order, as A
             variance = h + np.stack([np.einsum("mb,mb->b", A, part) for part in VA])
         else:
             A, h, K_gamma = stored(rows) if stored else located(bases, X[rows])
@@ -63,15 +63,15 @@ def data_terms(
         mean = w @ A + g @ K_gamma
         l, d1, d2 = _log_moment(likelihood, y[rows], mean, variance)
         d1, d2 = weight * d1, weight * d2
-        value += weight * l.sum()
-        dw += d1 @ A.T
-        dg += d1 @ K_gamma.T
-        for curvature, bend in zip(curvatures, d2, strict=True):
-            _add_weighted_gram(curvature, A, bend)
-        if hyper:
-            total.add(vjp, X[rows], y[rows], mean, variance, A, VA, d1, d2, weight)
-    terms = tuple(map(DataTerm, dw, dg, map(symmetric, curvatures)))
-    return float(value), terms, total.gradient if hyper else {}
+        curvatures = {c: _weighted_gram(A, bend) for c, bend in enumerate(d2)}
+        gradient = pull_back(vjp, X[rows], y[rows], mean, variance, A, VA, d1, d2, weight) if hyper else {}
+        return weight * l.sum(), d1 @ A.T, d1 @ K_gamma.T, curvatures, gradient
+
+    blocks = row_blocks(len(X), M + G, BLOCK_ELEMENTS)
+    sums = partial(add_up, block, effort=0)  # a group is the work of one thread
+    value, dw, dg, curvatures, gradient = add_up(sums, grouped(blocks), effort=len(X) / len(blocks) * M * (M + G))
+    terms = tuple(map(DataTerm, dw, dg, map(symmetric, curvatures.values())))
+    return float(value), terms, gradient
 
 
 def _log_moment(likelihood: Any, y: Array, mean: Array, variance: Array) -> tuple[Array, Array, Array]:
@@ -82,16 +82,18 @@ def _log_moment(likelihood: Any, y: Array, mean: Array, variance: Array) -> tupl
     return l, d1[None], d2[None]
 
 
-def _add_weighted_gram(total: Array, A: Array, weights: Array) -> None:
-    """Add A diag(weights) Aᵀ to `total` (M, M), of which only the lower triangle counts.
+def _weighted_gram(A: Array, weights: Array) -> Array:
+    """The lower triangle of A diag(weights) Aᵀ (M, M).
 
     Columns with weights of one sign make a product with its own transpose, which takes half the time of another.
     """
+    total = np.zeros((len(A), len(A)), order="F")
     for sign in (-1.0, 1.0):
         chosen = sign * weights > 0
         if np.any(chosen):
-            part = A if np.all(chosen) else A[:, chosen]
-            blas.dsyrk(sign, part * np.sqrt(sign * weights[chosen]), beta=1.0, c=total, lower=1, overwrite_c=1)
+            part = A if np.all(chosen) else np.asfortranarray(A[:, chosen])
+            add_gram(total, part * np.sqrt(sign * weights[chosen]), sign)
+    return total
 
 
 class _HyperGradient:
@@ -99,17 +101,16 @@ class _HyperGradient:
 
     def __init__(self, bases: Bases, processes: tuple, likelihood: Any) -> None:
         self.bases, self.likelihood = bases, likelihood
-        self.gradient: dict = {}
         slopes = [np.concatenate([q.g, solve_lower(bases.L, q.w, transposed=True)]) for q in processes]
         self.slopes = np.stack(slopes, axis=1)  # (G + M, C)
 
-    def add(
+    def __call__(
         self, vjp: Callable, X: Array, y: Array, mean: Array, variance: Array, A: Array, VA: list, d1: Array, d2: Array,
         weight: float,
-    ) -> None:
-        """A block of rows: dF/dA at fixed k(x, x) is w d1ᵀ + (V − I) A diag(d2), summed over latent functions, K_βx = L A.
+    ) -> dict:
+        """Those of a block of rows: at fixed k(x, x), dF/dA = w d1ᵀ + (V − I) A diag(d2), summed over latent functions.
 
-        `vjp` takes derivatives back through K(x, points).
+        K_βx = L A; `vjp` takes derivatives back through K(x, points).
         """
         kernel, G = self.bases.kernel, len(self.bases.gamma)
         # an outer product is twice as fast as the product of matrices that it is
@@ -119,11 +120,12 @@ class _HyperGradient:
             bent += part * bend
         dK[G:] += multiply_lower(self.bases.L_inverse, bent, transposed=True)
         dkernel, _, dpoints = vjp(dK.T, first=False, second=True)
-        accumulate(self.gradient, dkernel | {"points": dpoints})
-        accumulate(self.gradient, kernel.diagonal_vjp(X, 0.5 * d2.sum(axis=0)))
+        gradient = dkernel | {"points": dpoints}
+        accumulate(gradient, kernel.diagonal_vjp(X, 0.5 * d2.sum(axis=0)))
         if self.likelihood.parameters:
             own = self.likelihood.parameter_gradient(y, mean[0], variance[0], 0.0)
-            accumulate(self.gradient, {key: weight * float(np.sum(part)) for key, part in own.items()})
+            accumulate(gradient, {key: weight * float(np.sum(part)) for key, part in own.items()})
+        return gradient
 
 
 def kl_divergence(bases: Bases, process: Process, columns: np.ndarray | None = None) -> float:

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import threadpoolctl
 
-from pepcore import multiclass, power_ep
+from pepcore import decoupled, multiclass, power_ep
 from pepcore.features import in_order
 from pepcore.gaussian import add_gram, add_outer, multiply_lower
 from pepcore.kernels import Matern52, SquaredExponential
-from pepcore.likelihoods import Probit
+from pepcore.likelihoods import Gaussian, Probit
 from pepcore.threads import one_blas_thread, set_threads, thread_count
 
 
@@ -106,6 +106,23 @@ def test_by_default_as_many_threads_as_blas_gave_up():
     with threadpoolctl.threadpool_limits(1), one_blas_thread:
         assert thread_count() == 1
     assert thread_count() == 1
+
+
+@pytest.mark.parametrize("likelihood", [Gaussian(0.1), Probit()], ids=str)
+def test_decoupled_bases_have_the_same_bits(choose, monkeypatch, likelihood):
+    monkeypatch.setattr("pepcore.decoupled.bound.BLOCK_ELEMENTS", 64 * 10)
+    monkeypatch.setattr("pepcore.features.EFFORT", 0)
+    Z, X, y = problem(1500)
+    y = np.sign(y) if isinstance(likelihood, Probit) else y
+    fits = []
+    for threads in (1, 2, 3):
+        choose(threads)
+        found = decoupled.infer(SquaredExponential(), Z, X[:4], X, y, likelihood, basis="orthogonal", steps=3, batch=len(X),
+                                optimise=("kernel", "beta", "gamma"))
+        fits.append(found)
+    for other in fits[1:]:
+        assert other.log_evidence == fits[0].log_evidence
+        np.testing.assert_array_equal(other.posterior.predict(X)[0], fits[0].posterior.predict(X)[0])
 
 
 def test_one_thread_where_the_call_itself_is_in_a_thread(choose):
