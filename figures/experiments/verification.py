@@ -17,6 +17,7 @@ FILE = RESULTS / "verify.toml"
 SMALL = 1e-6        # differences of smaller numbers are rounding
 SAME = 1e-9         # relative difference of error rates that is rounding: one label in a million is more
 MEASURED = ("fastest", "peak_megabytes", "blas")       # these depend on the machine, as all seconds do
+ENDING = ("converged", "evaluations")       # how a search ended, not what it found
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,8 @@ class Difference:
     ----------
     run : str, its inputs in words
     equal : bool, every output has the same digits
-    largest : float, the largest relative difference of an output, 0 if all are equal, inf if one is no number or has failed
+    largest : float, the largest relative difference of an output, 0 if all are equal, inf if one is no number or has failed;
+        whether a search converged, and after how many evaluations, is not compared
     column : str, the output with that difference
     rates_equal : bool, all error rates are the same
     same_code, same_machine : bool, code and machine are those that computed the kept row
@@ -71,7 +73,7 @@ def difference(study, kept, again):
     run = ", ".join(f"{name} = {kept[name]}" for name in study.inputs)
     now = {name: cell(value) for name, value in again.items()}
     names = [name for name in study.module.OUTPUTS if "seconds" not in name and name not in MEASURED]
-    far = {name: apart(kept[name], now.get(name, "")) for name in names}
+    far = {name: apart(kept[name], now.get(name, "")) for name in names if name not in ENDING}
     column = max(far, key=far.get, default="")
     return Difference(run, all(kept[name] == now.get(name) for name in names), far.get(column, 0.0), column,
                       all(far[name] < SAME for name in names if name.startswith("error_rate")),

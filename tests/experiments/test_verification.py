@@ -32,6 +32,14 @@ def test_what_differs_is_said(listed):  # noqa: F811
     assert "differs by" in str(found[0]) and "another code" in str(found[0])
 
 
+def test_how_a_search_ended_is_no_distance():
+    study = runner.load("uci_budget")
+    row = tables.read_rows(study)[0]
+    ended = row | {"converged": str(row["converged"] != "True"), "evaluations": "1"}
+    found = verification.difference(study, row, ended)
+    assert (found.largest, found.equal) == (0.0, False)
+
+
 def test_a_run_that_fails_now_differs_without_end(listed, monkeypatch):  # noqa: F811
     runner.run(listed, execute=here)
     monkeypatch.setenv("STUDY_FAILS", "1")
