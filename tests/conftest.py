@@ -57,6 +57,22 @@ def small_variance(monkeypatch):
     return below
 
 
+@pytest.fixture
+def small_digits(monkeypatch):
+    """In the place of MNIST the small images of digits that scikit-learn brings: 1400 to learn from, 397 for the test."""
+    import numpy as np
+
+    from figures.experiments import mnist
+    from figures.experiments.villacampa2017 import fig5, fig5_prior
+    from pepcore import datasets
+
+    dataset = datasets.load("digits")
+    X, y = dataset.X / dataset.X.max(), dataset.y.astype(int)
+    train, test = np.split(np.random.default_rng(1).permutation(len(X)), [1400])
+    for module in (mnist, fig5, fig5_prior):
+        monkeypatch.setattr(module, "digits", lambda: (X[train], y[train], X[test], y[test]))
+
+
 def checker_tests(right, wrong, also_right=()):
     """Two tests for the checkers of a chapter: right answers pass, and each usual mistake is named.
 

