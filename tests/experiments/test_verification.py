@@ -33,10 +33,10 @@ def test_what_differs_is_said(listed):  # noqa: F811
 
 
 def test_how_a_search_ended_is_no_distance():
-    study = runner.load("uci_budget")
-    row = tables.read_rows(study)[0]
+    budget = runner.load("uci_budget")
+    row = tables.read_rows(budget)[0]
     ended = row | {"converged": str(row["converged"] != "True"), "evaluations": "1"}
-    found = verification.difference(study, row, ended)
+    found = verification.difference(budget, row, ended)
     assert (found.largest, found.equal) == (0.0, False)
 
 
