@@ -92,7 +92,7 @@ def test_every_equation_is_named_by_code_or_a_step():
     assert equations_of_chapters() - named == set(STEPS)
 
 
-@pytest.mark.parametrize(("equations", "code"), chapters())
+@pytest.mark.parametrize(("equations", "code"), list(chapters()))
 def test_what_a_chapter_links_names_its_equations(equations, code):
     named = NAMED.findall("\n".join(map(linked, code)))
     assert set(equations) <= set(named)
