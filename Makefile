@@ -65,7 +65,7 @@ bench: ready      ## time pepcore beside other packages, with their settings PEP
 	$(BIN)/python tests/benchmarks/report.py
 
 clean:            ## remove everything that these commands made
-	rm -rf $(VENV) node_modules _vendor _build build dist *.egg-info .pytest_cache .ruff_cache .hypothesis .coverage
+	rm -rf $(VENV) node_modules _vendor _build build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis .coverage
 	find . -name .git -prune -o \( -name __pycache__ -o -name .ipynb_checkpoints \) -prune -exec rm -rf {} +
 	find . -name .git -prune -o -name '*.part' -exec rm -f {} +
 	rm -f figures/*.draft figures/results/*.bad figures/results/*.lock figures/results/*.owner figures/results/*.draft

@@ -16,7 +16,7 @@ import shutil
 import subprocess
 import sys
 import time
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
 import yaml
@@ -83,20 +83,23 @@ def execute():
     if not uncached:
         return
     uncached.sort(key=lambda path: -path.stat().st_size)        # no long one is left for the end
-    print("executing", ", ".join(path.name for path in uncached), flush=True)
+    print(f"executing {len(uncached)} notebooks; all of them take two cores about three minutes", flush=True)
     started = time.perf_counter()
     with errors_to(BUILD / "execution.log"), ProcessPoolExecutor(os.cpu_count()) as pool:
-        done = sum(pool.map(execute_one, uncached))
-    print(f"executed {done} of {len(uncached)} in {time.perf_counter() - started:.0f} s", flush=True)
+        runs = [pool.submit(execute_one, path) for path in uncached]
+        for number, run in enumerate(as_completed(runs), start=1):
+            print(f"{number:4} of {len(runs)}: {run.result()}", flush=True)
+    print(f"executed in {time.perf_counter() - started:.0f} s", flush=True)
 
 
 def execute_one(path):
-    """Run one notebook and keep its outputs; returns whether it ran to its end."""
+    """Run one notebook and keep its outputs; returns its name, and how long it took or that it failed, in words."""
     from jupyter_cache import get_cache
     from jupyter_cache.executors import load_executor
 
-    executor = load_executor("local-serial", get_cache(CACHE))
-    return bool(executor.run_and_cache(filter_uris=[str(path)], timeout=configuration()["execute"]["timeout"]).succeeded)
+    started, executor = time.perf_counter(), load_executor("local-serial", get_cache(CACHE))
+    found = executor.run_and_cache(filter_uris=[str(path)], timeout=configuration()["execute"]["timeout"])
+    return f"{path.name}, " + (f"{time.perf_counter() - started:.0f} s" if found.succeeded else "failed")
 
 
 @contextlib.contextmanager
@@ -153,6 +156,7 @@ def main():
         execute()
         if scripts.wait():
             sys.exit("The book was not built, since its scripts are missing.")
+        print("building the pages, which takes about a minute", flush=True)
         if not build():
             sys.exit("The book was not built: mend what the messages above name, then run `make book` again.")
         STAMP.write_text(built_from)
