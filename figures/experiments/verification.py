@@ -6,6 +6,7 @@ the page of the studies tells how well each study came out again.
 
 import math
 import random
+import re
 import tomllib
 from dataclasses import dataclass
 
@@ -16,6 +17,7 @@ from figures.experiments.studies import RESULTS, cell
 FILE = RESULTS / "verify.toml"
 SMALL = 1e-6        # differences of smaller numbers are rounding
 SAME = 1e-9         # relative difference of error rates that is rounding: one label in a million is more
+LIST = re.compile("[,|]")       # what stands between the numbers of a list in one cell
 MEASURED = ("fastest", "peak_megabytes", "blas")       # these depend on the machine, as all seconds do
 ENDING = ("converged", "evaluations")       # how a search ended, not what it found
 
@@ -83,14 +85,20 @@ def difference(study, kept, again):
 def apart(first, second):
     """The relative difference of two cells: 0 if they are equal, inf if they differ and one is no number.
 
-    Numbers below `SMALL` are compared with that: how far 1e-15 is from 2e-15 tells nothing.
+    Numbers below `SMALL` are compared with that: how far 1e-15 is from 2e-15 tells nothing. Of lists such as "1.5,2|3,-1"
+    it is the largest among their numbers.
     """
     if first == second:
         return 0.0
-    if not (NUMBER.fullmatch(first) and NUMBER.fullmatch(second)):
+    parts = LIST.split(first), LIST.split(second)
+    if len(parts[0]) != len(parts[1]) or not all(NUMBER.fullmatch(text) for part in parts for text in part):
         return math.inf
-    a, b = float(first), float(second)
-    return abs(a - b) / max(abs(a), abs(b), SMALL) if math.isfinite(a - b) else math.inf
+    return max(_relative(float(a), float(b)) for a, b in zip(*parts))
+
+
+def _relative(a, b):
+    """The relative difference of two numbers, inf if one of them is not finite and they are not the same."""
+    return 0.0 if a == b else abs(a - b) / max(abs(a), abs(b), SMALL) if math.isfinite(a - b) else math.inf
 
 
 def keep(study, differences, file=FILE):
