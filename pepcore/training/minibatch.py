@@ -156,7 +156,7 @@ class _Learner(Learner):
         after, _ = halving(attempt, self.longest)
         if after is None:
             self.tau[rows], self.nu[rows] = state.sites.tau, state.sites.nu
-            self.precision, self.shift = kept
+            self.renew()  # the sum is no longer that of the sites
             return state
         return after
 

@@ -183,6 +183,22 @@ def test_a_sum_that_contradicts_the_sites_is_renewed(alpha):
     np.testing.assert_allclose(learner.precision, right, rtol=0.1, atol=0.02 * np.abs(right).max())
 
 
+def test_a_sum_from_which_no_step_stands_is_renewed(monkeypatch):
+    X, _, y = problem()
+    values = {"kernel": KERNEL, "Z": X[:12].copy(), "likelihood": Probit()}
+    learner = minibatch._Learner(X, y, 1.0, values, Coordinates((), np.ones(2)), 0.0, 1.0, 1e-6, 50)
+    learner.renew()
+    for rows in np.array_split(np.arange(300), 10):
+        learner.step(rows)
+    learner.renew()
+    right, sites = learner.precision.copy(), learner.tau.copy()
+    learner.precision = 1.5 * right
+    monkeypatch.setattr(minibatch, "unless_astray", lambda new, old: None)
+    learner.step(np.arange(30))
+    np.testing.assert_array_equal(learner.tau, sites)
+    np.testing.assert_array_equal(learner.precision, right)
+
+
 def test_adam_takes_the_steps_of_its_formula():
     rng = np.random.default_rng(0)
     adam, gradients = Adam(np.zeros(3), 0.1), rng.normal(size=(5, 3))
