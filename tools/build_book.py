@@ -70,8 +70,11 @@ def chapters():
     return [path for path in (ROOT / f"{page}.ipynb" for page in pages()) if path.exists()]
 
 
-def execute():
-    """Run all notebooks that are not in the cache, as many at a time as there are processors, the largest first."""
+def execute(scripts):
+    """Run all notebooks that are not in the cache, as many at a time as there are processors, the largest first.
+
+    `scripts` is the process that fetches JavaScript. No more notebooks are begun when it has failed.
+    """
     from jupyter_cache import get_cache
 
     # the first import of matplotlib on a machine reports on its font cache, which must not end up in a chapter
@@ -89,6 +92,9 @@ def execute():
         runs = [pool.submit(execute_one, path) for path in uncached]
         for number, run in enumerate(as_completed(runs), start=1):
             print(f"{number:4} of {len(runs)}: {run.result()}", flush=True)
+            if scripts.poll():
+                pool.shutdown(wait=False, cancel_futures=True)
+                return
     print(f"executed in {time.perf_counter() - started:.0f} s", flush=True)
 
 
@@ -153,7 +159,7 @@ def main():
         os.environ["BOOK_FRAMES"] = str(FRAMES)
         built_from = site_fingerprint()
         scripts = subprocess.Popen([sys.executable, ROOT / "tools/vendor_js.py"])    # npm waits for the network meanwhile
-        execute()
+        execute(scripts)
         if scripts.wait():
             sys.exit("The book was not built, since its scripts are missing.")
         print("building the pages, which takes about a minute", flush=True)

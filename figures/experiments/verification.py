@@ -17,7 +17,7 @@ from figures.experiments.studies import RESULTS, cell
 FILE = RESULTS / "verify.toml"
 SMALL = 1e-6        # differences of smaller numbers are rounding
 SAME = 1e-9         # relative difference of error rates that is rounding: one label in a million is more
-LIST = re.compile("[,|]")       # what stands between the numbers of a list in one cell
+LIST = re.compile("[,;|]")       # what stands between the numbers of a list in one cell
 MEASURED = ("fastest", "peak_megabytes", "blas")       # these depend on the machine, as all seconds do
 ENDING = ("converged", "evaluations")       # how a search ended, not what it found
 
@@ -85,7 +85,7 @@ def difference(study, kept, again):
 def apart(first, second):
     """The relative difference of two cells: 0 if they are equal, inf if they differ and one is no number.
 
-    Numbers below `SMALL` are compared with that: how far 1e-15 is from 2e-15 tells nothing. Of lists such as "1.5,2|3,-1"
+    Numbers below `SMALL` are compared with that: how far 1e-15 is from 2e-15 tells nothing. Of lists such as "1,2;3,4|5,6"
     it is the largest among their numbers.
     """
     if first == second:

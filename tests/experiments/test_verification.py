@@ -48,7 +48,7 @@ def test_a_run_that_fails_now_differs_without_end(listed, monkeypatch):  # noqa:
 
 @pytest.mark.parametrize(("first", "second", "expected"), [
     ("1.0", "1.0", 0), ("1.0", "1.1", 0.1 / 1.1), ("nan", "nan", 0), ("nan", "1.0", math.inf), ("True", "False", math.inf),
-    ("0.0", "-0.0", 0), ("2.0", "", math.inf), ("1,2|4,-1", "1,2|5,-1", 0.2), ("1,2", "1,2|3", math.inf)])
+    ("0.0", "-0.0", 0), ("2.0", "", math.inf), ("1,2;0,0|4,-1", "1,2;0,0|5,-1", 0.2), ("1,2", "1,2|3", math.inf)])
 def test_apart(first, second, expected):
     assert verification.apart(first, second) == pytest.approx(expected)
 
