@@ -69,8 +69,9 @@ def test_what_was_found_is_kept(listed, tmp_path):  # noqa: F811
 def test_what_is_kept_speaks_of_studies_that_are_there():
     kept = verification.kept()
     assert set(kept) <= set(runner.studies()) and kept
-    for entry in kept.values():
-        assert entry["equal"] <= entry["rates_equal"] <= entry["rows"] > 0
+    for study_id, entry in kept.items():
+        assert 0 < entry["rows"] <= len(tables.read_rows(runner.load(study_id)))
+        assert entry["equal"] <= entry["rates_equal"] <= entry["rows"]
 
 
 def test_rows_of_the_tables_of_many_classes_come_out_again():
