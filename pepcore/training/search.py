@@ -12,6 +12,9 @@ from pepcore.training.coordinates import Coordinates, open_box
 from pepcore.training.loop import Interruptible, bar
 
 
+MEMORY = 30  # steps from which L-BFGS knows the curvature; with SciPy's 10 a search takes about half as long again
+
+
 class _SettledError(Exception):
     """Inference now converges, but L-BFGS stands on a point where it had not: the search must begin again."""
 
@@ -26,7 +29,7 @@ class Search:
     ----------
     evaluate : callable (values), returns what has `log_evidence`, `gradient` and, if it iterates, `converged`
     coordinates : Coordinates
-    limits : dict, the options of SciPy's "L-BFGS-B", "maxfun" among them
+    limits : dict, the options of SciPy's "L-BFGS-B" but for "maxcor", with "maxfun" among them
     progress, callback : as in `training.fit`
     result : callable (values, evaluation), makes the result of an evaluation for the callback
 
@@ -42,7 +45,7 @@ class Search:
         self, evaluate: Callable, coordinates: Coordinates, limits: dict, *,
         progress: bool = False, callback: Callable | None = None, result: Callable = lambda values, found: found,
     ) -> None:
-        self.evaluate, self.coordinates, self.limits = evaluate, coordinates, limits
+        self.evaluate, self.coordinates, self.limits = evaluate, coordinates, limits | {"maxcor": MEMORY}
         self.progress, self.callback, self.result, self.bar = progress, callback, result, None
         self.history: list = []
         self.best_values: Any = None
