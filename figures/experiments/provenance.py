@@ -1,8 +1,9 @@
 """Where a row of results comes from: the commit, the code that decides its numbers, its data and the machine.
 
-`code` is a fingerprint of what `compute` of a study can reach: within the studies the functions and constants that it
-uses, directly or through others, and of `pepcore` every module that is imported on the way. Comments, docstrings, and
-whatever only draws do not count, so two rows with one fingerprint were computed by the same code, whatever their commits.
+`code` is a fingerprint of what `compute` of a study can reach: the functions, classes and constants of the studies and of
+`pepcore` that it names, directly or through others, and what their modules do when they are imported. Comments,
+docstrings, and whatever only draws do not count, so two rows with one fingerprint were computed by the same code, whatever
+their commits.
 
 Rows from before all this was recorded have `<=` and the first commit that holds them, and no fingerprints: the code of
 that commit or of an earlier one computed them.
@@ -88,38 +89,30 @@ def _reach(module, name, found):
     statement = defined[name]
     if isinstance(statement, str):
         return _reach_import(statement, found)
-    found[f"{module}.{name}"] = ast.unparse(statement)
-    for part in ast.walk(statement):
-        if isinstance(part, ast.Name):
-            _reach(module, part.id, found)
-        elif isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name):
-            imported = defined.get(part.value.id)
-            if isinstance(imported, str) and _is_ours(imported):
-                _reach(imported, part.attr, found)
+    for place, part in ((module, _actions(module)), (f"{module}.{name}", statement)):
+        if place not in found:
+            found[place] = ast.unparse(part)
+            _reach_names(module, part, found)
     return found
 
 
+def _reach_names(module, statement, found):
+    """Add what the names in the statement stand for, and those that it asks of a module, such as `power_ep.infer`."""
+    defined = _definitions(module)
+    for part in ast.walk(statement):
+        if isinstance(part, ast.Name):
+            _reach(module, part.id, found)
+        elif isinstance(part, ast.Attribute):
+            first, _, rest = ast.unparse(part).partition(".")
+            if isinstance(origin := defined.get(first), str):
+                _reach_import(f"{origin}.{rest}", found)
+
+
 def _reach_import(target, found):
-    """What `target`, "module" or "module.name", brings along when it is used."""
-    if target.partition(".")[0] == "pepcore":
-        return _reach_package(target, found)
-    if _is_ours(target):
-        return found        # a module of ours: only the names that are asked of it count
+    """Add what "module.name" is; a module alone brings nothing, since the names that are asked of it count."""
     module, _, name = target.rpartition(".")
-    return _reach(module, name, found) if _is_ours(module) else found
-
-
-def _reach_package(target, found):
-    """Add the module of `pepcore` that holds `target`, and those that it imports."""
-    module = target if _is_ours(target) else target.rpartition(".")[0]
-    if module == "pepcore":
-        described = _definitions(module).get(target.rpartition(".")[2])
-        return _reach_package(described, found) if isinstance(described, str) else found
-    if module not in found:
-        found[module] = ast.unparse(_tree(module))
-        for imported in _imports(module).values():
-            if imported.startswith("pepcore."):
-                _reach_package(imported, found)
+    if _is_ours(module) and not _is_ours(target):
+        _reach(module, name, found)
     return found
 
 
@@ -131,10 +124,21 @@ def _definitions(module):
         if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
             defined[statement.name] = statement
         elif isinstance(statement, (ast.Assign, ast.AnnAssign)):
-            for part in ast.walk(statement):
-                if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
-                    defined[part.id] = statement
+            defined |= dict.fromkeys(_assigned(statement), statement)
     return _imports(module) | defined
+
+
+def _assigned(statement):
+    """The names that an assignment makes; it has none if it only changes what there is."""
+    return [part.id for part in ast.walk(statement) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)]
+
+
+@functools.cache
+def _actions(module):
+    """What a module does when it is imported, beside defining names."""
+    definitions = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Pass)
+    return ast.Module([part for part in _tree(module).body if not isinstance(part, definitions)
+                       and not (isinstance(part, (ast.Assign, ast.AnnAssign)) and _assigned(part))], [])
 
 
 @functools.cache
