@@ -27,9 +27,9 @@ def start_kernel(X):
     return SquaredExponential(4.0, np.full(X.shape[1], np.sqrt(X.var(axis=0).sum())))
 
 
-def centres(X, count):
+def centres(X, count, seed=0):
     """`count` rows between those of X, by k-means."""
-    return kmeans2(X, count, iter=10, minit="points", rng=np.random.default_rng(0))[0]
+    return kmeans2(X, count, iter=10, minit="points", rng=np.random.default_rng(seed))[0]
 
 
 def curve(row, metric, checkpoints=CHECKPOINTS):

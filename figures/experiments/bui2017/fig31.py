@@ -17,13 +17,14 @@ from pepcore.likelihoods import Probit
 
 SIZES = (100, 200)
 ALPHAS = (0.5, 0.0, 1.0, 0.2)
+SEEDS = (0, 1, 2)        # of k-means, which places the pseudo-inputs, and of the order of the images
 MEASURED = ("error_rate", "log_likelihood", "seconds")
 OUTPUTS = tuple(f"{name}_{number}" for name in MEASURED for number in CHECKPOINTS)
 
 
 def grid():
-    """The smaller M first."""
-    return [{"M": M, "alpha": alpha} for M in SIZES for alpha in ALPHAS]
+    """Seed by seed, the smaller M first."""
+    return [{"M": M, "alpha": alpha, "seed": seed} for seed in SEEDS for M in SIZES for alpha in ALPHAS]
 
 
 def prepare():
@@ -37,11 +38,11 @@ def digits():
     return X, np.where(y % 2 == 1, 1.0, -1.0), X_test, np.where(y_test % 2 == 1, 1.0, -1.0)
 
 
-def compute(M, alpha, rows=None, epochs=EPOCHS, checkpoints=CHECKPOINTS):
+def compute(M, alpha, seed, rows=None, epochs=EPOCHS, checkpoints=CHECKPOINTS):
     """One curve; the seconds are processor time and leave out what is measured on the way."""
     X, y, X_test, y_test = digits()
     X, y = X[:rows], y[:rows]
-    kernel, Z = mnist.start_kernel(X), mnist.centres(X[:KMEANS_ROWS], M)
+    kernel, Z = mnist.start_kernel(X), mnist.centres(X[:KMEANS_ROWS], M, seed)
     result, clock = {}, {"spent": 0.0}
 
     def look(record):
@@ -58,19 +59,22 @@ def compute(M, alpha, rows=None, epochs=EPOCHS, checkpoints=CHECKPOINTS):
         warnings.filterwarnings("ignore", "EP has not converged after 0 sweeps")     # what the batches left is the result
         clock["since"] = time.process_time()
         training.fit_minibatch(kernel, X, y, Probit(), Z=Z, alpha=alpha, batch=BATCH, epochs=epochs, rate=RATE,
-                               max_sweeps=0, callback=look)
+                               max_sweeps=0, seed=seed, callback=look)
     return result
 
 
 def draw(fig, results, M):
-    """Error and log-likelihood on the test images against processor seconds, one line per power."""
+    """Error and log-likelihood on the test images against processor seconds: a thin line per seed, and their mean."""
     part = results[results["M"] == M].sort_values("alpha")
+    means = part.groupby("alpha", as_index=False).mean(numeric_only=True)
     titles = {"error_rate": "test error, %", "log_likelihood": "test log-likelihood"}
     for ax, (metric, title) in zip(fig.subplots(1, 2), titles.items()):
-        for row in part.to_dict("records"):
-            seconds, values = curve(row, metric)
-            ax.plot(seconds, 100 * values if metric == "error_rate" else values, color=style.alpha_colour(row["alpha"]),
-                    marker=".", lw=1.5, label=style.alpha_label(row["alpha"]))
+        for rows, look in ((part, {"lw": 0.6}), (means, {"lw": 1.8, "marker": "."})):
+            for row in rows.to_dict("records"):
+                seconds, values = curve(row, metric)
+                ax.plot(seconds, 100 * values if metric == "error_rate" else values, **look,
+                        color=style.alpha_colour(row["alpha"]),
+                        label=style.alpha_label(row["alpha"]) if rows is means else None)
         ax.set(xscale="log")
         if metric == "error_rate":
             ax.set(yscale="log")
