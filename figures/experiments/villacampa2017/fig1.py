@@ -16,7 +16,7 @@ from pepcore import metrics
 from pepcore.multiclass import learning
 
 UPDATES = ("inner", "inner-exact", "outer")
-SPLITS = range(3)
+SPLITS = range(20)
 ITERATIONS = 250
 CHECKPOINTS = (1, 2, 5, 10, 15, 20, 30, 50, 75, 100, 150, 200, 250)
 TOLERANCE, MAX_SWEEPS = 1e-3, 100
