@@ -40,6 +40,20 @@ def test_the_time_to_a_level_lies_on_the_line_between_checkpoints():
     assert times["outer"] == pytest.approx(2 * times["inner"]) and times["inner"] < 250
 
 
+def test_a_summary_of_two_splits():
+    base = ROW | {"final_evidence": ROW["evidence_250"]}
+    late = {key: (3 * value if key.startswith("seconds") else value) for key, value in base.items()}
+    low = {key: (1.1 * value if key.startswith(("evidence", "final")) else value) for key, value in base.items()}
+    rows = [{"split": split, "update": update} | row
+            for split, outer in ((0, late), (1, base))
+            for update, row in (("inner", base), ("inner-exact", low), ("outer", outer))]
+    found = fig1.summary(pd.DataFrame(rows))
+    assert found["behind"].unstack()[list(fig1.UPDATES)].to_numpy() == pytest.approx(np.array([[0, 10, 0], [0, 10, 0]]))
+    assert found.loc[(0, "outer"), "time"] == pytest.approx(3) and found.loc[(1, "outer"), "time"] == pytest.approx(1)
+    last, before = base["evidence_250"], base["evidence_200"]
+    assert found["rise"].to_numpy() == pytest.approx(100 * (last - before) / abs(before))
+
+
 @pytest.mark.parametrize("update", fig1.UPDATES)
 def test_the_beginning_of_a_committed_run_comes_out_again(update):
     results = runner.results("vil_fig1")

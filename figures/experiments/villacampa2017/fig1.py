@@ -9,6 +9,7 @@ import time
 import warnings
 
 import numpy as np
+import pandas as pd
 
 from figures.drawing import style
 from figures.experiments.villacampa2017 import tables
@@ -90,6 +91,26 @@ def times_to_level(rows):
     """
     last = min(row[f"evidence_{ITERATIONS}"] for row in rows.values())
     return {update: seconds_to(row, last - 0.02 * abs(last)) for update, row in rows.items()}
+
+
+def summary(results):
+    """How far each update ends below the best of the three, when it is where all three come, and whether it still rises.
+
+    Returns
+    -------
+    DataFrame with index (split, update) and columns behind (% of the best), time (times that of inner updates until
+    `times_to_level`), rise (% in the last fifty updates)
+    """
+    rows = results.set_index(["split", "update"])
+    ends = rows["final_evidence"].unstack()
+    best = ends.max(axis=1)
+    parts = {split: {row["update"]: row for row in part.to_dict("records")} for split, part in results.groupby("split")}
+    times = pd.DataFrame({split: times_to_level(part) for split, part in parts.items()}).T
+    times = times.rename_axis(index="split", columns="update")
+    late, last = rows["evidence_200"], rows[f"evidence_{ITERATIONS}"]
+    return pd.DataFrame({"behind": (100 * ends.rsub(best, axis=0).div(best.abs(), axis=0)).stack(),
+                         "time": times.div(times["inner"], axis=0).stack(),
+                         "rise": 100 * (last - late) / late.abs()})
 
 
 def draw(fig, results, split=0):
