@@ -10,11 +10,11 @@ import pytest
 
 from figures.experiments import claims, runner
 from figures.experiments.bui2017 import classification_claims as measured
-from figures.experiments.bui2017 import fig31, refits_classification, uci_classification
+from figures.experiments.bui2017 import fig31, refits_classification, uci_classification, uci_learning
 
 SECONDS = 12        # of work that the sample may have taken when it was computed
 LONGEST = 1.5       # of one run
-STUDIES = ["uci_classification", "refits_classification", "bui_fig31"]
+STUDIES = ["uci_classification", "refits_classification", "bui_fig31", "uci_learning"]
 
 
 # What a run is --------------------------------------------------------------------------------------------------------
@@ -61,6 +61,45 @@ def twenty_steps(monkeypatch, rows, epochs):
     assert run["error_rate_20"] < run["error_rate_1"] < 0.25
     assert run["log_likelihood_20"] > run["log_likelihood_1"] > -0.75
     assert [run[f"seconds_{number}"] for number in (1, 5, 20)] == [1, 5, 20]
+
+
+@pytest.mark.parametrize("optimiser", uci_learning.OPTIMISERS)
+def test_losses_are_measured_on_the_way(monkeypatch, optimiser):
+    monkeypatch.setattr(uci_learning, "CHECKPOINTS", (2, 5, 12))
+    monkeypatch.setattr(uci_learning, "MAX_EVALUATIONS", 5)
+    run = uci_learning.compute("crabs", optimiser, 0.5, 0)
+    assert set(run) == {f"{name}_{number}" for name in uci_learning.MEASURED for number in (2, 5, 12)}
+    assert max(run["nll_2"], run["nll_12"]) < 0.6 and run["amplitude_12"] != run["amplitude_2"]
+
+
+def test_an_evaluation_counts_if_it_is_the_best_so_far(monkeypatch):
+    """Those of a line search may be worse, and those that failed are not reported."""
+    class Record(dict):
+        def result(self):
+            return SimpleNamespace(log_evidence=self["log_evidence"])
+
+    def fit(*_, callback, **__):
+        for number, evidence in ((1, -5.0), (2, -3.0), (3, np.nan), (5, -4.0), (6, -2.0)):
+            callback(Record(evaluation=number, log_evidence=evidence))
+
+    monkeypatch.setattr(uci_learning, "CHECKPOINTS", (1, 2, 4, 5, 6, 9))
+    monkeypatch.setattr(uci_learning.training, "fit", fit)
+    seen = []
+    uci_learning._lbfgs(None, None, 0.5, 0, lambda number, fit: seen.append((number, fit.log_evidence)))
+    assert seen == [(1, -5.0), (2, -3.0), (4, -3.0), (5, -3.0), (6, -2.0), (9, -2.0)]
+
+
+def test_the_means_of_learning_are_over_the_splits():
+    rows = [run | {f"{name}_{number}": run["split"] + number for name in uci_learning.MEASURED for number in uci_learning.CHECKPOINTS}
+            for run in uci_learning.grid()]
+    results = pd.DataFrame(rows)
+    expected = np.mean(uci_learning.SPLITS) + np.array(uci_learning.CHECKPOINTS)
+    np.testing.assert_allclose(uci_learning.means(results, "nll").loc[("pima", "adam", 0.5)], expected)
+    fig = plt.figure()
+    uci_learning.draw(fig, results)
+    lengths = [sorted(len(line.get_xdata()) for line in ax.lines) for ax in fig.axes]
+    assert lengths == [[5, 5, 5, 6, 6, 6]] * 4      # L-BFGS ends before the last number of steps
+    plt.close("all")
 
 
 # The committed tables -------------------------------------------------------------------------------------------------
