@@ -325,8 +325,8 @@ def test_what_the_chapter_says_of_the_sets_with_classes():
 
     theirs = [salimbeni_ranks.published("classification", what) for what in ("error", "log_likelihood")]
     for natural, adam in (("OrthNat", "Orth"), ("CoupledNat_400", "Coupled_400")):
-        for name, tables in (("shuttle", [errors, likely, *theirs]), ("letter", theirs)):
-            for table, sign in zip(tables, (1, -1) * 2):
+        for name, both in (("shuttle", [errors, likely, *theirs]), ("letter", theirs)):
+            for table, sign in zip(both, (1, -1) * 2):
                 assert sign * table.loc[name, natural] > sign * table.loc[name, adam]
         assert errors.loc["letter", natural] < errors.loc["letter", adam]
         assert bounds.loc["letter", natural] > bounds.loc["letter", adam]
