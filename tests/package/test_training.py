@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.linalg import LinAlgError
 
-from pepcore import exact, power_ep, training
+from pepcore import datasets, exact, power_ep, training
 from pepcore.kernels import Matern52, SquaredExponential
 from pepcore.likelihoods import Probit, StudentT
 from pepcore.training import lbfgs, search
@@ -28,6 +28,14 @@ def test_fit_ends_where_the_gradient_vanishes(alpha):
     assert abs(gradient["variance"] * model.kernel.variance) < 1e-2
     assert abs(gradient["noise"] * model.noise) < 1e-2
     assert np.abs(gradient["Z"]).max() < 5e-2
+
+
+def test_a_narrow_valley_takes_few_evaluations():
+    """With the memory of ten steps that L-BFGS has by default it takes 750."""
+    data = datasets.load("yacht")
+    (X, _), (y, _) = datasets.standardise(data.X, data.X), datasets.standardise(data.y, data.y)
+    model = training.fit(None, X, y, M=5, alpha=0.0, max_evaluations=400)
+    assert model.converged
 
 
 def test_fit_finds_the_noise_and_the_irrelevant_input():
