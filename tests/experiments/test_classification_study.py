@@ -90,8 +90,8 @@ def test_an_evaluation_counts_if_it_is_the_best_so_far(monkeypatch):
 
 
 def test_the_means_of_learning_are_over_the_splits():
-    rows = [run | {f"{name}_{number}": run["split"] + number for name in uci_learning.MEASURED for number in uci_learning.CHECKPOINTS}
-            for run in uci_learning.grid()]
+    rows = [run | {f"{name}_{number}": run["split"] + number
+                   for name in uci_learning.MEASURED for number in uci_learning.CHECKPOINTS} for run in uci_learning.grid()]
     results = pd.DataFrame(rows)
     expected = np.mean(uci_learning.SPLITS) + np.array(uci_learning.CHECKPOINTS)
     np.testing.assert_allclose(uci_learning.means(results, "nll").loc[("pima", "adam", 0.5)], expected)
