@@ -55,6 +55,7 @@ def test_the_cheapest_row_of_the_tables_comes_out_again():
     table = runner.load("salimbeni_tables")
     cheapest = min(tables.read_rows(table), key=lambda row: float(row["seconds"]))
     inputs = next(run for run in table.runs() if runner.key(run) == tables.row_key(table, cheapest))
+    datasets.load(inputs["data"])       # without it the test is left out
     found = verification.difference(table, cheapest, runner.Run(table.module.__name__)(inputs))
     assert found.largest < 1e-6, found
 
