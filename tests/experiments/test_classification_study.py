@@ -242,6 +242,21 @@ def test_every_claim_of_the_study_that_was_fixed_before_it_is_judged_with_both_l
     assert all(true[name] == (pytest.approx(claim.ours, rel=1e-4), claim.verdict) for name, claim in ours.items())
 
 
+def test_what_is_said_of_how_far_one_learns():
+    results = runner.results("uci_learning")
+    error, nll, amplitude = (uci_learning.means(results, name) for name in uci_learning.MEASURED)
+    by_adam = nll.xs("adam", level="optimiser")[3000].unstack("alpha")
+    assert (np.ptp(by_adam, axis=1) < 0.006).all() and amplitude.xs("adam", level="optimiser")[3000].between(0.9, 3).all()
+    far = nll.xs("lbfgs", level="optimiser")[1000].unstack("alpha")
+    assert (far.loc["pima"].idxmax(), far.loc["ionosphere"].idxmin()) == (1.0, 1.0)
+    assert (by_adam.loc["ionosphere"] < far.loc["ionosphere"]).all()
+    sizes = amplitude.xs("lbfgs", level="optimiser")[1000].unstack("alpha")
+    assert 300 < sizes.loc["pima", 1.0] < 1000 < sizes.loc["ionosphere", 1.0]
+    for losses, most in ((error, 0.003), (nll, 0.005)):
+        later = losses.xs("lbfgs", level="optimiser").drop(index=1.0, level="alpha")
+        assert ((later[1000] - later[200]).abs() < most).all()
+
+
 def test_digits_time_and_learning(monkeypatch):
     first, last = fig31.CHECKPOINTS[0], fig31.CHECKPOINTS[-1]
     rows = [{"M": 100, "alpha": alpha, "seed": seed, f"error_rate_{first}": 0.2, f"error_rate_{last}": error + off,

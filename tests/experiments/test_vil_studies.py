@@ -72,6 +72,16 @@ def test_twins_of_the_runs_end_as_far_apart_as_the_ledger_says(twin, most):
     assert len(apart) == 60 and apart.max() == pytest.approx(most, abs=0.005)      # per cent
 
 
+def test_what_is_said_of_the_ends_on_vehicle():
+    ends, others = (runs.pivot(index="split", columns="update", values="final_evidence")
+                    for runs in (runner.results("vil_fig1"), runner.results("vil_path").query("twin == 'start'")))
+    apart = 100 * np.ptp(ends, axis=1) / ends.median(axis=1).abs()
+    gradients = 100 * (ends["inner"] - ends["inner-exact"]).abs() / ends[["inner", "inner-exact"]].abs().mean(axis=1)
+    assert (len(ends), (apart <= 3).sum(), (gradients <= 2).sum()) == (20, 6, 14)
+    assert 9 <= apart.max() < 9.5 and 8.5 <= gradients.max() < 9
+    assert (ends.idxmax(axis=1) != others.idxmax(axis=1)).sum() == 10
+
+
 def test_a_twin_with_other_inputs_keeps_its_start_and_one_with_another_start_does_not():
     original = fig1.compute(0, "inner", iterations=2)["final_evidence"]
     rounding, start = (path.compute(twin, 0, "inner", iterations=2)["final_evidence"] for twin in path.TWINS)
