@@ -11,7 +11,7 @@ from pepcore.results import Record
 from pepcore.training.coordinates import Coordinates, open_box
 from pepcore.training.loop import Interruptible, bar
 
-MEMORY = 30  # steps from which L-BFGS knows the curvature; with SciPy's 10 a search takes about half as long again
+MEMORY = 100  # steps from which L-BFGS knows the curvature; with SciPy's 10 a search takes about twice the evaluations
 
 
 class _SettledError(Exception):
