@@ -139,13 +139,15 @@ def show_status(options):
 
 
 def verify_study(options):
-    study = runner.load(options.id)
-    found = verification.verify(study, options.sample, options.seed, executor(options))
-    print("\n".join(map(str, found)))
+    study, found = runner.load(options.id), []
+    for one in verification.verify(study, options.sample, options.seed, executor(options)):
+        print(one, flush=True)
+        found.append(one)
+        if options.keep:
+            verification.keep(study, found)
     print(f"{study.id}: {len(found)} runs computed again, {sum(one.equal for one in found)} equal to the last digit, "
-          f"{sum(one.rates_equal for one in found)} with equal error rates; largest relative difference {found[0].largest:.1e}")
-    if options.keep:
-        verification.keep(study, found)
+          f"{sum(one.rates_equal for one in found)} with equal error rates; largest relative difference "
+          f"{max(one.largest for one in found):.1e}")
     return 0
 
 

@@ -53,7 +53,7 @@ class Difference:
 
 
 def verify(study, sample=5, seed=0, execute=None):
-    """Compute a random sample of the finished runs again; a list of differences, the largest first.
+    """Compute a random sample of the finished runs again; yields the difference of each as soon as it is there.
 
     Raises
     ------
@@ -65,9 +65,8 @@ def verify(study, sample=5, seed=0, execute=None):
         raise ValueError(f"study {study.id} has no finished runs that could be verified")
     runs = [inputs for inputs in study.runs() if runner.key(inputs) in kept]
     chosen = random.Random(seed).sample(runs, min(sample, len(runs)))
-    again = (execute or map)(runner.Run(study.module.__name__), chosen)
-    found = [difference(study, kept[runner.key({name: row[name] for name in study.inputs})], row) for row in again]
-    return sorted(found, key=lambda one: -one.largest)
+    for row in (execute or map)(runner.Run(study.module.__name__), chosen):
+        yield difference(study, kept[runner.key({name: row[name] for name in study.inputs})], row)
 
 
 def difference(study, kept, again):
@@ -103,10 +102,11 @@ def _relative(a, b):
 
 def keep(study, differences, file=FILE):
     """Put what was found into the file, in the place of what it said of the study."""
+    farthest = max(differences, key=lambda one: one.largest)
     known = kept(file) | {study.id: {
         "commit": provenance.commit(), "machine": provenance.machine(), "rows": len(differences),
         "equal": sum(one.equal for one in differences), "rates_equal": sum(one.rates_equal for one in differences),
-        "largest": max(one.largest for one in differences), "column": differences[0].column,
+        "largest": farthest.largest, "column": farthest.column,
         "same_code": sum(one.same_code for one in differences), "same_machine": sum(one.same_machine for one in differences)}}
     text = "# Rows that were run again: python -m figures verify ID --sample N --keep\n"
     for study_id, entry in sorted(known.items()):

@@ -1,5 +1,7 @@
 """Rows that are run again: what differs is said, by how much, and whether code and machine are the same."""
 
+import contextlib
+import itertools
 import math
 
 import pytest
@@ -25,7 +27,7 @@ def test_what_differs_is_said(listed):  # noqa: F811
     rows = [row | {"product": repr(1.01 * float(row["product"]) + 1), "code": "0123456789ab"} if row["split"] == "1" else row
             for row in runner.read_rows(listed)]
     tables.write_rows(listed, rows)
-    found = verification.verify(listed, sample=12, execute=here)
+    found = sorted(verification.verify(listed, sample=12, execute=here), key=lambda one: -one.largest)
     assert [one.equal for one in found] == [False] * 4 + [True] * 8
     assert found[0].column == "product" and 0.01 < found[0].largest <= 1
     assert not found[0].same_code and found[-1].same_code
@@ -43,7 +45,7 @@ def test_how_a_search_ended_is_no_distance():
 def test_a_run_that_fails_now_differs_without_end(listed, monkeypatch):  # noqa: F811
     runner.run(listed, execute=here)
     monkeypatch.setenv("STUDY_FAILS", "1")
-    assert verification.verify(listed, sample=12, execute=here)[0].largest == math.inf
+    assert max(one.largest for one in verification.verify(listed, sample=12, execute=here)) == math.inf
 
 
 @pytest.mark.parametrize(("first", "second", "expected"), [
@@ -61,9 +63,24 @@ def test_nothing_to_verify(listed, capsys):  # noqa: F811
 def test_what_was_found_is_kept(listed, tmp_path):  # noqa: F811
     runner.run(listed, execute=here)
     file = tmp_path / "verify.toml"
-    verification.keep(listed, verification.verify(listed, sample=3, execute=here), file)
+    verification.keep(listed, list(verification.verify(listed, sample=3, execute=here)), file)
     kept = verification.kept(file)[listed.id]
     assert (kept["rows"], kept["equal"], kept["same_code"], kept["largest"]) == (3, 3, 3, 0.0)
+
+
+def test_an_interrupt_loses_no_row_that_was_computed_again(listed, tmp_path, monkeypatch, capsys):  # noqa: F811
+    runner.run(listed, execute=here)
+
+    def interrupted(function, items):
+        yield from itertools.islice(here(function, items), 2)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runner.executors, "on_this_machine", lambda jobs: interrupted)
+    monkeypatch.setattr(verification.keep, "__defaults__", (tmp_path / "verify.toml",))
+    with contextlib.suppress(KeyboardInterrupt):
+        command_line.main(["verify", listed.id, "--keep"])
+    assert capsys.readouterr().out.count("equal to the last digit") == 2
+    assert verification.kept(tmp_path / "verify.toml")[listed.id]["rows"] == 2
 
 
 def test_what_is_kept_speaks_of_studies_that_are_there():
