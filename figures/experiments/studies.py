@@ -7,6 +7,7 @@ gives its identifier. The module holds
                          what teaches most for its time first, for a grid may be stopped anywhere
     compute(**inputs)    computes one run and returns a dict
     OUTPUTS              the names in that dict
+    error_rates(row)     optional: the outputs that are error rates in this row; those named error_rate... if not given
     GAPS                 optional: names of outputs with a range that are NaN where there is nothing to measure
     READS                optional: names of data sets that every run reads and that are not among its inputs
     prepare()            optional: called once before the runs, e.g. to fetch data; stops the study if it raises

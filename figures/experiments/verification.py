@@ -77,8 +77,14 @@ def difference(study, kept, again):
     far = {name: apart(kept[name], now.get(name, "")) for name in names if name not in ENDING}
     column = max(far, key=far.get, default="")
     return Difference(run, all(kept[name] == now.get(name) for name in names), far.get(column, 0.0), column,
-                      all(far[name] < SAME for name in names if name.startswith("error_rate")),
+                      all(far[name] < SAME for name in _error_rates(study, kept, names)),
                       kept["code"] == now["code"], kept["machine"] == now["machine"])
+
+
+def _error_rates(study, row, names):
+    """Those of the outputs that are error rates in this row: what a study says, or else all of that name."""
+    said = getattr(study.module, "error_rates", None)
+    return said(row) if said else [name for name in names if name.startswith("error_rate")]
 
 
 def apart(first, second):

@@ -42,6 +42,13 @@ def test_how_a_search_ended_is_no_distance():
     assert (found.largest, found.equal) == (0.0, False)
 
 
+@pytest.mark.parametrize(("data", "rate"), [("shuttle", True), ("kin40k", False)])
+def test_a_mean_absolute_error_is_an_error_rate_for_labels_only(data, rate):
+    decoupled = runner.load("salimbeni_tables")
+    row = next(row for row in tables.read_rows(decoupled) if row["data"] == data)
+    assert verification.difference(decoupled, row, row | {"mae": "0.5"}).rates_equal is not rate
+
+
 def test_a_run_that_fails_now_differs_without_end(listed, monkeypatch):  # noqa: F811
     runner.run(listed, execute=here)
     monkeypatch.setenv("STUDY_FAILS", "1")

@@ -24,6 +24,10 @@ def grid():
     return [{"guess": guess, "method": method} for guess, method in RUNS]
 
 
+def error_rates(row):
+    return tables.error_rates({"data": DATA})
+
+
 def prepare():
     """Stop at once when the data set is missing."""
     datasets.load(DATA)

@@ -34,6 +34,11 @@ def grid():
                     if data in REGRESSION or not method.endswith("_300")]
 
 
+def error_rates(row):
+    """Those outputs of a row that are rates of wrong labels."""
+    return () if row["data"] in REGRESSION else ("mae", "rmse")
+
+
 def prepare():
     """Stop at once when a data set is missing."""
     for data in SETS:
