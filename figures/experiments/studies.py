@@ -45,6 +45,7 @@ STUDIES = {
     "reruns": "bui2017.reruns",
     "uci_budget": "bui2017.uci_budget",
     "uci_classification": "bui2017.uci_classification",
+    "uci_classification_whole": "bui2017.uci_classification_whole",
     "uci_learning": "bui2017.uci_learning",
     "uci_regression": "bui2017.uci_regression",
     "uci_whole": "bui2017.uci_whole",
