@@ -173,6 +173,29 @@ def test_digits_of_ten_classes_are_learnt(method, kind, small_digits):
     assert run["nll_20"] < np.log(10) and 0 < run["seconds_1"] < run["seconds_20"]
 
 
+def digit_runs(monkeypatch, **ends):
+    """Made-up rows of both kinds of places: losses that fall along a straight line to the end that a method is given."""
+    falls = np.linspace(2, 1, len(mnist.CHECKPOINTS))
+    rows = [{"method": method, "pseudo_inputs": kind}
+            | {f"{metric}_{n}": end * fall for metric in fig5.PANELS for n, fall in zip(mnist.CHECKPOINTS, falls)}
+            | {f"seconds_{n}": pace * n for n in mnist.CHECKPOINTS}
+            for method, (end, pace) in ends.items() for kind in fig5.KINDS]
+    monkeypatch.setattr(claims.runner, "results", {"vil_fig5": pd.DataFrame(rows)}.get)
+
+
+def test_methods_are_as_far_apart_on_digits_as_the_worst_over_the_best(monkeypatch):
+    digit_runs(monkeypatch, sep=(1.2, 1), ep=(1.0, 1), vi=(1.3, 1))
+    assert claims.mnist_apart() == pytest.approx(1.3)
+
+
+def test_the_sooner_method_on_digits_is_the_one_whose_clock_runs_slower(monkeypatch):
+    digit_runs(monkeypatch, sep=(1.0, 2), ep=(1.0, 0.5), vi=(1.0, 1))
+    assert claims.mnist_ratio("nll", "own") == pytest.approx(0.5)
+    assert claims.mnist_ratio("nll", "own", method="ep") == pytest.approx(2)
+    assert (claims.mnist_sooner(), claims.mnist_sooner(method="ep")) == (0, 2)
+    assert claims.mnist_sooner("steps") == 2        # VI's hundred batches of SEP count
+
+
 def test_the_rate_of_the_long_run_falls_in_its_last_third_to_a_hundredth():
     rates = [fig5_long.falling(share * fig5_long.STEPS) for share in (0, 2 / 3, 5 / 6, 1)]
     np.testing.assert_allclose(rates, mnist.RATE * np.array([1, 1, 0.1, 0.01]))
