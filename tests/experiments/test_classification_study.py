@@ -64,7 +64,7 @@ def twenty_steps(monkeypatch, rows, epochs):
     assert [run[f"seconds_{number}"] for number in (1, 5, 20)] == [1, 5, 20]
 
 
-@pytest.mark.parametrize("optimiser", uci_learning.OPTIMISERS)
+@pytest.mark.parametrize("optimiser", uci_learning.NAMES)
 def test_losses_are_measured_on_the_way(monkeypatch, optimiser):
     monkeypatch.setattr(uci_learning, "CHECKPOINTS", (2, 5, 12))
     monkeypatch.setattr(uci_learning, "MAX_EVALUATIONS", 5)

@@ -17,7 +17,6 @@ from pepcore import metrics, power_ep, training
 from pepcore.likelihoods import Probit
 
 DATA, M = ("pima", "ionosphere"), 50
-OPTIMISERS = ("adam", "lbfgs")
 NAMES = {"adam": "Adam", "lbfgs": "L-BFGS"}
 ALPHAS = (0.0, 0.5, 1.0)
 RATE, BATCH = 1e-3, 100
@@ -30,7 +29,7 @@ OUTPUTS = tuple(f"{name}_{number}" for name in MEASURED for number in CHECKPOINT
 def grid():
     """Split by split."""
     return [{"data": data, "optimiser": optimiser, "alpha": alpha, "split": split}
-            for split in SPLITS for data in DATA for optimiser in OPTIMISERS for alpha in ALPHAS]
+            for split in SPLITS for data in DATA for optimiser in NAMES for alpha in ALPHAS]
 
 
 def prepare():
