@@ -89,7 +89,8 @@ section > h1 {{ margin: 0 0 5mm; }}
 </style><h1>{title}</h1><div>{author}</div><div>{licence}</div><section><h1>Contents</h1>{lines}</section>"""
 NUMBERS = """<html><style>@page {{ size: A4; margin: 0; }} body {{ margin: 0; font: 9pt sans-serif; }}
 div {{ height: 297mm; break-after: page; position: relative; }} div:last-child {{ break-after: auto; }}
-span {{ position: absolute; bottom: 9mm; width: 100%; text-align: center; }}</style>{pages}</html>"""
+span, i {{ position: absolute; bottom: 9mm; width: 100%; text-align: center; }}
+i {{ bottom: auto; top: 7mm; }}</style>{pages}</html>"""
 
 
 def main():
@@ -168,7 +169,11 @@ def bind(running, titles):
     for name, part in parts.items():
         first[name], at = at, at + len(part.pages)
     front = PdfReader(render(running, contents(titles, first)))
-    numbers = PdfReader(render(running, NUMBERS.format(pages="".join(f"<div><span>{i}</span></div>" for i in range(1, at)))))
+    heads = [""] * len(front.pages)
+    for name, part in parts.items():
+        heads += ["", *[titles[name]] * (len(part.pages) - 1)]      # none above a title
+    numbers = PdfReader(render(running, NUMBERS.format(
+        pages="".join(f"<div><i>{html.escape(head)}</i><span>{number}</span></div>" for number, head in enumerate(heads, 1)))))
     writer = PdfWriter()
     for page in front.pages:
         writer.add_page(page)

@@ -40,6 +40,10 @@ def test_a_chapter_on_paper(site, tmp_path, monkeypatch):
     alone, book = PdfReader(tmp_path / f"{FIRST.split('/')[-1]}.pdf"), PdfReader(tmp_path / "book.pdf")
     assert len(book.pages) == pages == len(alone.pages) + 2         # title and contents
     text = "\n".join(page.extract_text() for page in book.pages)
+    assert "On the website this is a slider" in text
     assert title in text and "Show the code" not in text and "Contents" in book.pages[1].extract_text()
     assert all(str(number) in page.extract_text() for number, page in enumerate(book.pages[2:], 3))
     assert book.outline[0].title == title
+    heads = [page.extract_text().count(title) for page in book.pages[2:]]
+    alone = [page.extract_text().count(title) - 1 for page in alone.pages]      # each has it in its foot
+    assert heads == [alone[0], *(count + 1 for count in alone[1:])]     # no head above the title
