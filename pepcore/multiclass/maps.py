@@ -1,7 +1,7 @@
 """One feature map for each of C classes, or one that all share."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -27,6 +27,10 @@ class ClassMaps:
         different = range(max(len(kernels), len(Z)))
         pairs = [(kernels[c % len(kernels)], Z[c % len(Z)]) for c in different]
         return cls(kernels, Z, C, tuple(feature_map(kernel, points, X, jitter, stream) for kernel, points in pairs))
+
+    def at(self, X: Array) -> Self:
+        """The features of other inputs, of maps that are streamed."""
+        return replace(self, features=tuple(replace(features, X=X) for features in self.features))
 
     def of(self, c: int) -> Features:
         """The Features of class c."""

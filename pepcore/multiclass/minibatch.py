@@ -179,6 +179,7 @@ class _PerDatum(_Learner):
     """Sites of every datum, and their sum, which is made anew in each epoch since the features have moved."""
 
     sites: Any = None
+    summed: Any = None  # the maps with which the sites went into the sum
 
     def resume(self, sites: Sites) -> None:
         """Go on from sites of every datum."""
@@ -197,6 +198,7 @@ class _PerDatum(_Learner):
         maps = self.maps(check_inputs(self.data.X, "X"), stream=True)
         tau, nu = self.all_factors.scatter(self.sites.tau), self.all_factors.scatter(self.sites.nu)
         self.precisions, self.shifts = maps.natural_parameters(tau, nu)
+        self.summed = maps.at(self.values["Z"][0])  # in place of all data, which may be mapped from a file
 
     def total(self) -> tuple[list, list]:
         return self.precisions, self.shifts
@@ -204,12 +206,24 @@ class _PerDatum(_Learner):
     def step(self, batch: tuple) -> dict:
         rows, X, y = batch
         maps, factors, weight = self.maps(X), self.method.factors(y), self.N / len(y)
-        # the features may have moved too far for the sum, or for the sites
+        self.take_over(maps, factors, rows)
+        # the features may have moved too far for the other sites, or for these
         self.state = remedied(partial(self.evaluate, maps, factors, rows, weight), self.renew, self.flatten_negative)
         if self.climber is not None:
             self.climb(sites_each.gradient_of(maps, factors, self.method.alpha, self.state), weight)
         self.move(maps, factors, rows)
         return {"log_evidence": self.state.log_evidence}
+
+    def take_over(self, maps: ClassMaps, factors: Pairwise | Joint, rows: Any) -> None:
+        """Put the sites of a batch, which comes once between two renewals, on the features as they are now.
+
+        Source: :eq:`bp-take-over`.
+        """
+        tau, nu = factors.scatter(self.sites.tau[..., rows]), factors.scatter(self.sites.nu[..., rows])
+        old, new = (each.natural_parameters(tau, nu) for each in (self.summed.at(maps.of(0).X), maps))
+        self.precisions, self.shifts = (
+            [total + b - a for total, a, b in zip(*each, strict=True)] for each in zip(self.total(), old, new, strict=True)
+        )
 
     def move(self, maps: ClassMaps, factors: Pairwise | Joint, rows: Any) -> None:
         """Towards the batch's target; by less where sites of negative precision leave no posterior."""

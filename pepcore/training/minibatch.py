@@ -1,6 +1,7 @@
 """Learning on mini-batches: sites of one batch at a time, and a step of Adam on the hyper-parameters after each."""
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -8,14 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pepcore.features import Basis, Features, feature_map
-from pepcore.gaussian import Array, inverse_lower
+from pepcore.gaussian import Array
 from pepcore.kernels.base import Kernel
 from pepcore.likelihoods.scalar import Likelihood
 from pepcore.normal_equations import natural_parameters, solve_posterior
 from pepcore.posterior import Posterior
 from pepcore.power_ep import iterative
 from pepcore.results import Fit, Model
-from pepcore.sites import ImproperCavityError, Sites
+from pepcore.sites import Sites
 from pepcore.sweeps import halving, infer_from, unless_astray
 from pepcore.threads import one_blas_thread
 from pepcore.training.coordinates import Coordinates
@@ -34,7 +35,6 @@ from pepcore.validation import (
     check_targets,
 )
 
-ROUNDING = 1e-6  # by which the largest variance of v may exceed 1, that of the prior
 STREAM_ELEMENTS = 10**8  # the features of all data are kept for the last fit if they are fewer numbers, 0.8 GB
 
 
@@ -50,8 +50,8 @@ def fit_minibatch(
 
     Each step moves the sites of one batch, O(batch M² + M³), and takes the gradient as if inference had converged. What
     all sites together add to the posterior is kept as one (M, M) matrix. Since the features move, it is renewed once an
-    epoch, and whenever it contradicts the sites. With rate = 0 this is Power EP on parts of the data and ends at the
-    same fixed point.
+    epoch, and a batch's old sites are taken out of it with the features with which they went in. With rate = 0 this is
+    Power EP on parts of the data and ends at the same fixed point.
 
     Parameters
     ----------
@@ -113,24 +113,35 @@ class _Learner(Learner):
         super().__init__(values, coordinates, rate)
         self.X, self.y, self.alpha, self.longest, self.jitter, self.max_sweeps = X, y, alpha, step, jitter, max_sweeps
         self.tau, self.nu = np.zeros(len(X)), np.zeros(len(X))
+        self.summed: Any = None  # the features with which the sites went into the sum
         self.precision: Any = None
         self.shift: Any = None
 
     def renew(self) -> None:
         """Add up all sites anew, on the features as they are now."""
-        features = self._features(slice(None), stream=True)
-        self.precision, self.shift = natural_parameters(features, Sites(self.tau, self.nu))
+        self.summed = self._features(slice(None), stream=True)
+        self.precision, self.shift = natural_parameters(self.summed, Sites(self.tau, self.nu))
 
     def step(self, rows: np.ndarray) -> dict:
         """One batch: its sites move, then the parameters."""
         features, weight = self._features(rows), len(self.X) / len(rows)
-        # the features may have moved too far for the sum, or for the sites
+        self._take_over(features, rows)
+        # the features may have moved too far for the other sites, or for these
         state = remedied(partial(self._state, features, rows, weight), self.renew, self._flatten_negative)
         after = self._move_sites(features, rows, weight, state)
         if self.climber is not None:
             gradient = iterative.gradient_of(features, self.y[rows], self.values["likelihood"], self.alpha, after)
             self.climb(gradient, weight)
         return {"log_evidence": state.log_evidence}
+
+    def _take_over(self, features: Features, rows: np.ndarray) -> None:
+        """Put the sites of a batch, which comes once between two renewals, on the features as they are now.
+
+        Source: :eq:`bp-take-over`.
+        """
+        sites = Sites(self.tau[rows], self.nu[rows])
+        old, new = (natural_parameters(each, sites) for each in (replace(self.summed, X=features.X), features))
+        self.precision, self.shift = (total + b - a for total, a, b in zip((self.precision, self.shift), old, new, strict=True))
 
     def _flatten_negative(self) -> None:
         """Reset the sites of negative precision: all others only narrow the prior, and leave proper cavities."""
@@ -156,7 +167,7 @@ class _Learner(Learner):
         after, _ = halving(attempt, self.longest)
         if after is None:
             self.tau[rows], self.nu[rows] = state.sites.tau, state.sites.nu
-            self.renew()  # the sum is no longer that of the sites
+            self.precision, self.shift = kept
             return state
         return after
 
@@ -164,9 +175,6 @@ class _Learner(Learner):
         """Moments of the batch's data under the posterior that all sites make."""
         sites = Sites(self.tau[rows], self.nu[rows])
         mean, C = solve_posterior(self.precision, self.shift, concave=False)
-        if self.tau.min() >= 0 and np.max(np.sum(inverse_lower(C) ** 2, axis=0)) > 1 + ROUNDING:
-            # sites of non-negative precision only narrow the prior: the sum is no longer that of these sites
-            raise ImproperCavityError("the posterior is wider than the prior although no site is negative")
         likelihood = self.values["likelihood"]
         return iterative.local_moments(features, self.y[rows], likelihood, self.alpha, sites, mean=mean, C=C, weight=weight)
 

@@ -11,11 +11,13 @@ from test_multiclass import problem
 
 from pepcore import multiclass
 from pepcore.kernels import SquaredExponential
-from pepcore.multiclass import learning
+from pepcore.multiclass import learning, minibatch
 from pepcore.multiclass.bound import Bound
+from pepcore.multiclass.inference import Method, check_model, check_power
 from pepcore.multiclass.learning import fit
 from pepcore.multiclass.minibatch import fit_minibatch
 from pepcore.sites import Sites
+from pepcore.training.batches import InMemory
 from pepcore.training.coordinates import Coordinates
 from pepcore.training.loop import Adaptive
 
@@ -465,6 +467,28 @@ def test_the_callers_arrays_are_not_changed_by_learning(approximation):
         array.setflags(write=False)
     fit_minibatch(kernels, Z, (X, y), approximation=approximation, noise=noise, batch=8, epochs=2)
     fit(kernels, X, y, Z=Z, noise=noise, approximation=approximation, iterations=2)
+
+
+@pytest.mark.parametrize("approximation", ["ep", "gfitc"])
+def test_the_sums_hold_every_site_on_the_features_of_its_last_visit(approximation):
+    """Those that wait for their turn stand on the features on which the sums were made."""
+    kernels, Z, X, y, noise = problem()
+    values, _, C = check_model(kernels, Z, noise, None, y, X.shape[1])
+    method = Method.checked(approximation, check_power(None, approximation), None, C, 1e-6)
+    learner = minibatch._PerDatum(method, len(X), values, ("kernels", "Z"), np.ones(2), lambda steps: 0.1, None)
+    batches = InMemory((X, y), 6, 0)
+    for _ in range(2):
+        learner.begin_epoch(batches)
+        features = [learner.maps(X).of(c).A.copy() for c in range(C)]
+        for rows, part, labels in batches.epoch():
+            for c, A in enumerate(features):
+                A[:, rows] = learner.maps(part).of(c).A     # the parameters move only after the moments are taken
+            learner.step((rows, part, labels.astype(int)))
+            tau, nu = (learner.all_factors.scatter(each) for each in (learner.sites.tau, learner.sites.nu))
+            for c, A in enumerate(features):
+                expected = np.tril(A * tau[c] @ A.T)
+                np.testing.assert_allclose(np.tril(learner.precisions[c]), expected, rtol=1e-8, atol=1e-9)
+                np.testing.assert_allclose(learner.shifts[c], A @ nu[c], rtol=1e-8, atol=1e-9)
 
 
 def test_a_fit_in_the_middle_of_learning_is_not_written_into():
