@@ -74,7 +74,7 @@ def fit_minibatch(
     Returns a Model; its `history` holds the evidence as estimated from each batch, its `fit` inference on all data.
     Raises ValueError for wrong shapes, NaN, targets the likelihood does not know, names in `optimise` that do not exist
     or have no parameters, and settings out of range.
-    Source: bui2017 section 3.9; :eq:`sc-minibatch`; Adam: kingma2015.
+    Source: bui2017 section 3.9; :eq:`sc-minibatch`, :eq:`bp-take-over`; Adam: kingma2015.
     """
     check_likelihood(likelihood)
     X = check_inputs(X, "X")
