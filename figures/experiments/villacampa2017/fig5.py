@@ -29,7 +29,6 @@ M = 200
 RUNS = (("sep", "shared"), ("sep", "own"), ("vi", "shared"), ("vi", "own"), ("ep", "shared"), ("ep", "own"))
 MEASURED = ("error_rate", "nll", "seconds")
 OUTPUTS = tuple(f"{name}_{number}" for name in MEASURED for number in CHECKPOINTS)
-UNFINISHED = "EP on batches is being computed"
 NAMES = {"sep": "stochastic EP", "ep": "EP", "vi": "VI"}
 SHORT = NAMES | {"sep": "SEP"}
 HEAD_START = 100    # batches of stochastic EP before VI
