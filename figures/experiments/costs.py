@@ -1,14 +1,16 @@
 """How long runs take, learnt from those that are finished.
 
 The logarithm of a run's seconds is fitted by least squares: a constant for each value of an input in words, a slope in the
-logarithm of each number, and such a slope for each value in words. Ridge: a value of which no run is finished is taken
-for an average one.
+logarithm of each number, and such a slope for each value in words. Inputs that only count repetitions are left out: where
+the first ones ran on a busy machine, they would stretch the rest. Ridge: a value of which no run is finished is taken for
+an average one.
 """
 
 import numpy as np
 
 RIDGE = 0.1
 SECONDS = 60.0      # of a run where no run of the study is finished
+REPETITIONS = ("split", "seed")
 
 
 def seconds_of(finished, seconds, runs):
@@ -39,6 +41,8 @@ def _features(runs, known):
     """A matrix for the first `known` runs and one for the rest, each with a column for each thing that may matter."""
     words, numbers = [], []
     for name, value in runs[0].items():
+        if name in REPETITIONS:
+            continue
         column = [run[name] for run in runs]
         if isinstance(value, str):
             words += [np.array([text == level for text in column], float) for level in sorted(set(column))]

@@ -23,6 +23,12 @@ def test_costs_find_a_law_and_foretell_runs_of_which_none_is_finished():
     assert np.all(found / expected < 2) and np.all(expected / found < 2)
 
 
+def test_splits_that_ran_on_a_busy_machine_do_not_stretch_the_others():
+    runs = [{"M": M, "split": split} for split in range(20) for M in (10, 50)]
+    seconds = [(1 + run["split"]) * run["M"] / 10 for run in runs[:6]]      # the third split took three times as long
+    assert np.mean(costs.seconds_of(runs[:6], seconds, runs[6:])) == pytest.approx(np.mean(seconds), rel=0.2)
+
+
 def test_costs_without_a_finished_run():
     assert list(costs.seconds_of([], [], [{"a": 1}, {"a": 2}])) == [costs.SECONDS] * 2
 
