@@ -10,7 +10,7 @@ from figures.experiments.bui2017.uci_classification import OUTPUTS, grid, prepar
 __all__ = ["OUTPUTS", "UNFINISHED", "compute", "grid", "prepare"]
 
 MAX_EVALUATIONS = 1000
-UNFINISHED = "the whole grid takes some nine hours of one processor, and is computed split by split"
+UNFINISHED = "the whole grid takes some eight hours of one processor, and is computed split by split"
 
 
 def compute(data, split, M, alpha):
