@@ -7,7 +7,7 @@ twenty-four labels on a line, as in the chapter "Power EP and its limits".
 from functools import cache
 
 import numpy as np
-from scipy.optimize import minimize
+from scipy.optimize import minimize, root
 from scipy.special import ndtr
 
 from pepcore.kernels import SquaredExponential
@@ -97,8 +97,13 @@ def local_minimum():
                 height, tau, nu = site
                 return divergence(alpha, p, rest * np.exp(height + nu * f - 0.5 * tau * f**2), cell)
 
-            found = minimize(local, [-0.5, 0.02, 0.0], method="Nelder-Mead",
-                             options={"xatol": 1e-7, "fatol": 1e-14, "maxiter": 4000}).x
+            def slope(site, alpha=alpha, p=p, rest=rest, f=f):
+                height, tau, nu = site
+                q = rest * np.exp(height + nu * f - 0.5 * tau * f**2)
+                return np.stack([np.ones_like(f), -0.5 * f**2, f]) @ (q - p**alpha * q**(1 - alpha))
+
+            found = minimize(local, [-0.5, 0.02, 0.0], method="Nelder-Mead", options={"xatol": 1e-5, "maxiter": 4000}).x
+            found = root(slope, found, tol=1e-13).x     # the values of `local` tell seven digits, its slope tells all
             worst = max(worst, abs(found[1] - sites.tau[n]), abs(found[2] - sites.nu[n]))
     return float(worst)
 
