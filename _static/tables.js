@@ -1,6 +1,11 @@
-// Lets the reader sort long tables by a column: its heading becomes a button.
+// Keeps short cells on one line, and lets the reader sort long tables by a column: its heading becomes a button.
 "use strict";
 addEventListener("DOMContentLoaded", () => {
+  const SHORT = 18;   // characters, as of an interval; narrow screens scroll sideways in place of breaking it
+  for (const cell of document.querySelectorAll("table.results td:not(.number)")) {
+    cell.classList.toggle("short", cell.textContent.length <= SHORT);
+  }
+
   // "−12.5" -> -12.5; what is no number counts as the smallest
   const number = (cell) => {
     const value = parseFloat(cell.textContent.replace("\u2212", "-"));

@@ -15,8 +15,8 @@ ARROWS = (  # from, to, formula, where it stands
     ("natural", "model", r"$V=P^{-1},\ m=Vb$", (0.06, 0.56), "left"),
     ("model", "expectation", r"$\theta_g=Rg$" "\n" r"$\Theta=-\frac{1}{2}(V+mm^\top)$", (0.98, 0.6), "right"),
     ("expectation", "model", r"$g=R^{-1}\theta_g$" "\n" r"$V=-2\Theta-mm^\top$", (0.66, 0.4), "right"),
-    ("natural", "expectation", r"$\nabla A$", (0.5, 0.275), "center"),
-    ("expectation", "natural", r"$\nabla A^{*}$", (0.5, 0.075), "center"),
+    ("natural", "expectation", r"$\nabla \mathcal{A}$", (0.5, 0.275), "center"),
+    ("expectation", "natural", r"$\nabla \mathcal{A}^{*}$", (0.5, 0.075), "center"),
 )
 
 
