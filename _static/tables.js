@@ -2,7 +2,7 @@
 "use strict";
 addEventListener("DOMContentLoaded", () => {
   const SHORT = 18;   // characters, as of an interval; narrow screens scroll sideways in place of breaking it
-  for (const cell of document.querySelectorAll("table.results td:not(.number)")) {
+  for (const cell of document.querySelectorAll("table.results tbody :is(th, td:not(.number))")) {
     cell.classList.toggle("short", cell.textContent.length <= SHORT);
   }
 
