@@ -254,8 +254,8 @@ numbers(
 quiz_of(
     "bp-quiz",
     question(
-        "A sparse Poisson model has a log evidence far above that of the full process with the same kernel. What would "
-        "you change?",
+        "A sparse Poisson model has a log evidence far above that of the full process with the same kernel, and a negative "
+        "binomial raises that of the full process too. What would you change?",
         [("take more pseudo-inputs", "the full process has all of them, and its evidence is the low one."),
          ("give the likelihood a dispersion", None),
          ("trust the sparse model: its evidence is higher", "an estimate above that of the full process is the symptom.")],
