@@ -66,6 +66,14 @@ def test_what_an_audit_found_is_flagged():
             "bui-fig4-smll-ep-half", "bui-fig4-smll-half-vfe"} <= moved <= flagged
 
 
+def test_a_chapter_says_how_many_of_its_rules_were_fixed_before():
+    cells = json.loads((ROOT / "chapters/study-many-classes.ipynb").read_text(encoding="utf-8"))["cells"]
+    shown = re.search(r'verdicts\((.+?)\)$', "\n".join("".join(cell["source"]) for cell in cells), re.MULTILINE).group(1)
+    chosen = claims.verdicts(*re.findall(r'"([^"]+)"', shown)).claims
+    before = sum(ENTRIES[claim.id]["status"] == rules.BEFORE for claim in chosen)
+    assert before == 8 and any("\n\nEight of the rules" in "".join(cell["source"]) for cell in cells)
+
+
 def test_dates_are_dates():
     for entry in KEPT["rule"]:
         for name in ("written", "rows"):
