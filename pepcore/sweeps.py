@@ -75,15 +75,15 @@ def run_sweeps(
     message = f"converged after {sweep} sweeps"
     if not converged:
         message = f"not converged after {sweep} sweeps (change {change:.2g}, tolerance {tolerance:.2g}, step {step:.2g})"
-        warn_unconverged(f"EP has {message}; give a smaller step or more sweeps, and look at fit.history")
+        warn(f"EP has {message}; give a smaller step or more sweeps, and look at fit.history")
     return state, {"converged": converged, "message": message, "sweeps": sweep, "history": history}
 
 
-def warn_unconverged(message: str) -> None:
-    """Issue a RuntimeWarning at the line that called the package, whatever decorators and optimisers lie between."""
+def warn(message: str, category: type[Warning] = RuntimeWarning) -> None:
+    """Issue a warning at the line that called the package, whatever decorators and optimisers lie between."""
     names = [frame.f_globals.get("__name__", "") for frame, _ in walk_stack(sys._getframe())]
     entered = max(level for level, name in enumerate(names, start=1) if name.partition(".")[0] == "pepcore")
-    warnings.warn(message, RuntimeWarning, stacklevel=entered + 1)
+    warnings.warn(message, category, stacklevel=entered + 1)
 
 
 def _steady(history: list, tolerance: float) -> bool:

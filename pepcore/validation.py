@@ -241,7 +241,8 @@ def check_part(part: T, fits: bool, name: str, expected: str, example: str) -> T
 def check_kernel(kernel: Any, name: str = "kernel") -> Any:
     """Return the kernel; ValueError for what cannot be called or has no `diagonal`, and for a class, not an instance.
 
-    Only gradients need its `value_and_vjp`.
+    `exact` and `online` ask no more of it for inference; the sparse methods and all learning need its derivatives too, see
+    `pepcore.kernels`.
     """
     fits = callable(kernel) and hasattr(kernel, "diagonal")
     expected = "a kernel, an object that can be called and has the method diagonal"
@@ -254,7 +255,15 @@ def check_plain(kernel: Any, method: str) -> None:
         raise ValueError(f"{method} take points of f itself; give a plain kernel, not one for other pseudo-points")
 
 
-def check_likelihood(likelihood: Any) -> Any:
-    """Return the likelihood; ValueError for anything without `log_moment`, and for a class in place of its instance."""
-    expected = "a likelihood, an object with the method log_moment"
-    return check_part(likelihood, hasattr(likelihood, "log_moment"), "likelihood", expected, "Probit() or Gaussian(0.1)")
+def check_likelihood(likelihood: Any, several: bool = False) -> Any:
+    """Return the likelihood; ValueError for what lacks its methods, and for a class in place of its instance.
+
+    Also for one of `several` latent functions where the method has a single one.
+    """
+    fits = all(hasattr(likelihood, method) for method in ("log_moment", "validate", "predict"))
+    expected = "a likelihood, an object with the methods log_moment, validate and predict"
+    check_part(likelihood, fits, "likelihood", expected, "Probit() or Gaussian(0.1)")
+    if hasattr(likelihood, "classes") and not several:
+        raise ValueError(f"likelihood {likelihood!r} has {likelihood.classes} latent functions, expected one of a single f; "
+                         "call multiclass.infer or decoupled.infer")
+    return likelihood

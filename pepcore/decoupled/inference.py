@@ -129,7 +129,7 @@ def infer(
     Source: salimbeni2018 sections 3 and 4, appendix F; :eq:`og-step`, :eq:`og-diagonal`; Adam: kingma2015.
     """
     check_plain(kernel, "decoupled bases")
-    check_likelihood(likelihood)
+    check_likelihood(likelihood, several=True)
     X = check_inputs(X, "X")
     targets = likelihood.validate(check_targets(y, len(X)))
     beta = check_inputs(beta, "beta", columns=X.shape[1], copy=True)

@@ -1,6 +1,5 @@
 """What the estimators share: units, where learning starts, and the names of what was learnt."""
 
-import warnings
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -15,8 +14,10 @@ from pepcore import power_ep, training
 from pepcore.gaussian import Array
 from pepcore.likelihoods import Gaussian, Likelihood, StudentT
 from pepcore.results import Fit, Model
+from pepcore.sweeps import warn
+from pepcore.training.loop import INTERRUPTED
 from pepcore.training.starts import spread_of
-from pepcore.validation import check_count, check_inputs, check_names
+from pepcore.validation import as_real, check_count, check_inputs, check_names, refuse_mask
 
 LEARNABLE = ("kernel", "noise", "Z")
 REAL = (Gaussian, StudentT)  # y = f + noise, in any units
@@ -36,11 +37,15 @@ class PowerEPBase(BaseEstimator):
 
     def _data(self, X: ArrayLike, y: ArrayLike, reset: bool = True, **options: bool) -> tuple[Array, np.ndarray]:
         """X (N, D) and y (N,), checked; numbers in C order, so that a table gives the same digits as an array."""
-        return validate_data(self, X, y, dtype=np.float64, order="C", reset=reset, **options)
+        refuse_mask(X, "X")
+        refuse_mask(y, "y")
+        X, y = validate_data(self, X, y, dtype=np.float64, order="C", reset=reset, **options)
+        return X, as_real(y, "y") if options.get("y_numeric") else y
 
     def _inputs(self, X: ArrayLike) -> Array:
         """New inputs (S, D), checked and in the units of the model."""
         check_is_fitted(self, "model_")
+        refuse_mask(X, "X")
         return self._scaled(validate_data(self, X, dtype=np.float64, order="C", reset=False))
 
     def _points(self, Z: ArrayLike) -> Array:
@@ -56,7 +61,7 @@ class PowerEPBase(BaseEstimator):
         if isinstance(self.Z, str):
             M = min(check_count(self.M, "M"), len(np.unique(X, axis=0)))
             Z = training.choose_pseudo_inputs(X, M, self.Z, seed)
-        elif isinstance(self.Z, list | tuple) and np.ndim(self.Z[0]) == 2:
+        elif isinstance(self.Z, list | tuple) and self.Z and np.ndim(self.Z[0]) == 2:
             Z = [self._points(own) for own in self.Z]
         else:
             Z = self._points(self.Z)
@@ -66,6 +71,9 @@ class PowerEPBase(BaseEstimator):
     def _learn(self, X: Array, y: Array, likelihood: Likelihood) -> Model:
         """The model of one latent function for X (N, D) and y (N,) in its units, which starts at `likelihood`."""
         kernel, Z, seed = self._start(X, y if isinstance(likelihood, REAL) else None)
+        if tuple(self.optimise) == ("noise",) and not likelihood.parameters:
+            raise ValueError(f'optimise = ("noise",) leaves nothing to learn, since {likelihood!r} has no parameter; name '
+                             '"kernel" or "Z" as well, or () for inference alone')
         if self.batch is not None:
             steps = {"optimise": self._names(noise="likelihood"), "batch": self.batch, "epochs": self.epochs, "seed": seed}
             return training.fit_minibatch(kernel, X, y, likelihood, Z=Z, alpha=self.alpha, **steps)
@@ -91,6 +99,15 @@ class PowerEPBase(BaseEstimator):
         """`optimise` in the words of the function that learns."""
         return tuple(renamed.get(name, name) for name in check_names(self.optimise, LEARNABLE))
 
+    def _finish(self, model: Model) -> Self:
+        """Keep what was learnt. Whoever interrupts a fit wants to end whatever it is a part of."""
+        if model.message.startswith(INTERRUPTED):
+            raise KeyboardInterrupt
+        if self.batch is None and not model.converged:
+            message = f"learning has not converged: {model.message}; raise max_evaluations or change the starting kernel"
+            warn(message, ConvergenceWarning)
+        return self._keep(model)
+
     def _keep(self, model: Model) -> Self:
         """Name what was learnt as scikit-learn does."""
         self.model_, self.likelihood_ = model, model.likelihood
@@ -99,9 +116,6 @@ class PowerEPBase(BaseEstimator):
         self.Z_ = [unscaled(Z) for Z in model.Z] if many else unscaled(model.Z)
         self.noise_ = getattr(model.likelihood, "noise", None)
         self.log_marginal_likelihood_value_, self.n_iter_ = model.log_evidence, model.evaluations
-        if self.batch is None and not model.converged:
-            message = f"learning has not converged: {model.message}; raise max_evaluations or change the starting kernel"
-            warnings.warn(message, ConvergenceWarning, stacklevel=3)
         return self
 
     def _goes_on(self) -> dict:

@@ -15,6 +15,7 @@ from pepcore.gaussian import Array
 from pepcore.kernels import Kernel
 from pepcore.likelihoods import Probit
 from pepcore.results import Model
+from pepcore.validation import check_count
 
 
 class PowerEPClassifier(ClassifierMixin, PowerEPBase):
@@ -58,18 +59,19 @@ class PowerEPClassifier(ClassifierMixin, PowerEPBase):
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Learn from X (N, D) and labels y (N,) of any kind; returns the estimator itself.
 
-        ValueError for wrong shapes, NaN, labels of one class only, and settings out of range.
+        ValueError for wrong shapes, NaN, labels of one class only, and settings out of range. Ctrl-C ends it, and the search
+        it may be a part of; `training.fit` and `multiclass.fit` keep what was learnt until then.
         """
         inputs, labels = self._data(X, y)
         check_classification_targets(labels)
         self.classes_, codes = np.unique(labels, return_inverse=True)
         C = len(self.classes_)
         if C < 2:
-            raise ValueError(f"y holds one class only, {self.classes_[0]!r}; a classifier needs labels of two or more")
+            raise ValueError(f"y holds one class only, {self.classes_.tolist()[0]!r}; a classifier needs labels of two or more")
         inputs = self._measure(inputs)
         if C == 2:
-            return self._keep(self._learn(inputs, np.where(codes == 1, 1.0, -1.0), Probit()))
-        return self._keep(self._learn_classes(inputs, codes, C))
+            return self._finish(self._learn(inputs, np.where(codes == 1, 1.0, -1.0), Probit()))
+        return self._finish(self._learn_classes(inputs, codes, C))
 
     def _learn_classes(self, X: Array, y: np.ndarray, C: int) -> Model:
         """The model of C latent functions for X (N, D) in its units and labels y (N,), 0 ... C − 1."""
@@ -78,12 +80,13 @@ class PowerEPClassifier(ClassifierMixin, PowerEPBase):
         names = self._names(kernel="kernels")
         options: dict = {"alpha": self.alpha, "noise": self.noise, "classes": C}
         if self.batch is not None:
-            options |= {"batch": self.batch, "epochs": self.epochs, "optimise": names, "seed": seed}
+            options |= {"approximation": "ep", "batch": self.batch, "epochs": self.epochs, "optimise": names, "seed": seed}
             return multiclass.fit_minibatch(kernels, points, (X, y), **options)
         if not names:
             fit = multiclass.infer(kernels, points, X, y, **options)
             return as_model({"kernels": kernels, "Z": points, "noise": fit.noise}, fit)
-        return multiclass.fit(kernels, X, y, Z=points, iterations=self.max_evaluations, optimise=names, **options)
+        iterations = check_count(self.max_evaluations, "max_evaluations")
+        return multiclass.fit(kernels, X, y, Z=points, iterations=iterations, optimise=names, **options)
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """The most probable label (S,) at each row of X (S, D)."""
@@ -113,7 +116,8 @@ class PowerEPClassifier(ClassifierMixin, PowerEPBase):
         """Labels (N,) as the model knows them, and 1, the size of their unit."""
         unknown = np.setdiff1d(y, self.classes_)
         if len(unknown):
-            raise ValueError(f"y holds the label {unknown.tolist()[0]!r}, but fit has seen only {self.classes_.tolist()}")
+            raise ValueError(f"y holds the label {unknown.tolist()[0]!r}, but fit has seen only {self.classes_.tolist()}; "
+                             "each part of the data needs every class, as stratified folds give it")
         codes = np.searchsorted(self.classes_, y)
         return (np.where(codes == 1, 1.0, -1.0) if len(self.classes_) == 2 else codes), 1.0
 

@@ -83,7 +83,8 @@ class PowerEPRegressor(RegressorMixin, PowerEPBase):
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Learn from X (N, D) and y (N,); returns the estimator itself.
 
-        ValueError for wrong shapes, NaN, targets that the likelihood does not know, and settings out of range.
+        ValueError for wrong shapes, NaN, targets that the likelihood does not know, and settings out of range. Ctrl-C ends
+        it, and the search it may be a part of; `pepcore.training.fit` keeps what was learnt until then.
         """
         inputs, targets = self._data(X, y, y_numeric=True)
         self.y_mean_, self.y_scale_, likelihood = 0.0, 1.0, self.likelihood
@@ -96,7 +97,7 @@ class PowerEPRegressor(RegressorMixin, PowerEPBase):
         targets, _ = self._targets(targets)
         if likelihood is None:
             likelihood = Gaussian(self.noise if self.noise is not None else 0.1 * variance_of(targets))
-        return self._keep(self._learn(self._measure(inputs), targets, likelihood))
+        return self._finish(self._learn(self._measure(inputs), targets, likelihood))
 
     @available_if(_noise_is_gaussian)
     def partial_fit(self, X: ArrayLike, y: ArrayLike) -> Self:

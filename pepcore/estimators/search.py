@@ -3,6 +3,7 @@
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -21,7 +22,7 @@ from pepcore.estimators.regressor import PowerEPRegressor
 from pepcore.gaussian import Array
 from pepcore.kernels import Kernel
 from pepcore.likelihoods import Likelihood
-from pepcore.validation import check_alpha
+from pepcore.validation import check_alpha, check_count
 
 ALPHAS = (0.0, 0.25, 0.5, 0.75, 1.0)
 LEAVE_ONE_OUT = "leave-one-out"
@@ -40,11 +41,11 @@ class _ChoosesAlpha(PowerEPBase):
         power refuses.
         """
         inputs, targets = self._data(X, y, y_numeric=not is_classifier(self))
-        alphas = sorted({float(check_alpha(alpha)) for alpha in self.alphas})
+        alphas = sorted({float(check_alpha(alpha)) for alpha in (self.alphas if np.iterable(self.alphas) else [self.alphas])})
         if not alphas:
             raise ValueError("alphas is empty; give at least one power in [0, 1]")
         random = self.random_state
-        seed = random if isinstance(random, int) else check_random_state(random).randint(np.iinfo(np.int32).max)
+        seed = int(random) if isinstance(random, Integral) else check_random_state(random).randint(np.iinfo(np.int32).max)
         names = [name for name in self._one._get_param_names() if name != "alpha"]
         fresh = self._one(**{name: getattr(self, name) for name in names} | {"random_state": seed})
         paths = Parallel(n_jobs=self.n_jobs)(
@@ -64,6 +65,8 @@ class _ChoosesAlpha(PowerEPBase):
             if self.scoring is not None:
                 raise ValueError(f'cv = "{LEAVE_ONE_OUT}" scores by log densities; leave scoring = {self.scoring!r} out')
             return [(np.arange(len(y)), np.arange(len(y)), _left_out_score)]
+        if not (self.scoring is None or isinstance(self.scoring, str) or callable(self.scoring)):
+            raise ValueError(f"scoring = {self.scoring!r} must be None, one name or a function: one score chooses the power")
         score = _score if self.scoring is None else check_scoring(fresh, self.scoring)
         return [(*part, score) for part in check_cv(self.cv, y, classifier=is_classifier(self)).split(X, y)]
 
@@ -81,7 +84,7 @@ def _path(
 ) -> tuple[list, list]:
     """Scores and seconds of fits at one power after another; each but the first starts where the one before it ended."""
     scores, seconds, settings = [], [], fresh.get_params(deep=False)
-    fewer = {name: max(1, settings[name] // SHARE) for name in ("max_evaluations", "epochs")}
+    fewer = {name: max(1, check_count(settings[name], name, least=0) // SHARE) for name in ("max_evaluations", "epochs")}
     for alpha in alphas:
         start = time.perf_counter()
         with warnings.catch_warnings():

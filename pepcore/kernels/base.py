@@ -76,6 +76,14 @@ class Kernel:
         """Derivative of Σ dk ∘ diagonal(X) with respect to the parameters, for dk (N,)."""
         raise NotImplementedError
 
+    def __add__(self, other: Any) -> Sum:
+        parts = [kernel.parts if isinstance(kernel, Sum) else (kernel,) for kernel in (self, other)]
+        return Sum(parts[0] + parts[1])
+
+    def __radd__(self, other: Any) -> Any:
+        """`sum` begins with 0."""
+        return self if isinstance(other, int) and other == 0 else NotImplemented
+
     def _key(self) -> tuple:
         """What distinguishes kernels of one kind."""
         return tuple((name, np.shape(value), np.asarray(value).tobytes()) for name, value in self.parameters.items())
@@ -99,6 +107,9 @@ class Sum(Kernel):
     parts: tuple
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "parts", tuple(self.parts))
+        if not self.parts:
+            raise ValueError("a sum of kernels has no parts; give at least one kernel")
         if any(hasattr(check_kernel(part, "part of a sum of kernels"), "uf") for part in self.parts):
             raise ValueError("a kernel with pseudo-points of its own cannot be part of a sum, which has one set of "
                              "pseudo-points; add plain kernels, or use that kernel alone")
@@ -136,9 +147,6 @@ class Sum(Kernel):
 
     def __repr__(self) -> str:
         return " + ".join(map(repr, self.parts))
-
-    def __add__(self, other: Kernel) -> Sum:
-        return Sum(self.parts + (other.parts if isinstance(other, Sum) else (other,)))
 
 
 class _SumVjp(NamedTuple):

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pepcore.gaussian import Array
-from pepcore.kernels.base import Kernel, Sum, check_points
+from pepcore.kernels.base import Kernel, check_points
 from pepcore.validation import as_real
 
 FAR = 1e3  # a coordinate beyond which the product would lose more than ten digits after the point
@@ -59,9 +59,6 @@ class _Stationary(Kernel):
 
     def diagonal_vjp(self, X: Array, dk: Array) -> dict:
         return {"variance": float(np.sum(dk)), "lengthscales": np.zeros_like(self.lengthscales)[()]}
-
-    def __add__(self, other: Kernel) -> Sum:
-        return Sum((self,)) + other
 
     def _scaled(self, X: Array, X2: Array | None) -> tuple[Array, Array]:
         """Both inputs in units of the lengthscales, shifted alike: k is unchanged and rounding errors are smaller."""

@@ -1,6 +1,6 @@
-"""The interface of a likelihood, and the likelihoods of one latent function. Any object with `log_moment` will do."""
+"""The interface of a likelihood, and the likelihoods of one latent function. Any object with these methods will do."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, is_dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -42,6 +42,11 @@ class Likelihood(Protocol):
         unknown = set(parameters) - set(self.parameters)
         if unknown:
             raise ValueError(f"unknown likelihood parameters {sorted(unknown)}; this one has {sorted(self.parameters)}.")
+        if not parameters:
+            return self
+        if not is_dataclass(self):
+            raise TypeError(f"{type(self).__name__} has parameters to learn: make it a dataclass with a field for each, or "
+                            "write its with_parameters")
         changed: Any = self
         return replace(changed, **parameters)
 

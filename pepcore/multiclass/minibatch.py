@@ -67,10 +67,11 @@ def fit_minibatch(
         None for the spread of the Z given or, in columns where all of these are equal, of the inputs (of the first batch).
     seed : int, for the order of the data
     callback : callable (record) or None, called after each step with "step" and "log_evidence" (NaN if not estimated)
-        `record.result()` makes a MulticlassFit with the posterior of that moment.
+        `record.result()` makes a MulticlassFit with the posterior of that moment, in which the sites of a datum stand on
+        the features of its last turn.
 
-    Returns a Model; its fit has the posterior of the last step and no gradient, `log_evidence` is what the last batch
-    said of all data just before it was learnt from, `sweeps` the number of steps.
+    Returns a Model; its fit has the posterior of the sites after the last step and no gradient, `log_evidence` is what
+    the last batch said of all data just before it was learnt from, `sweeps` the number of steps.
     Raises ValueError as `multiclass.infer`; for an iterable without size, with an approximation that keeps sites for
     every datum, without batches, with a batch of more than N rows, or that can be gone through only once if epochs > 1.
     Source: villacampa2017 sections 2.3.1 and 2.3.2; at alpha = 0 a natural-gradient step on the bound.
@@ -202,6 +203,11 @@ class _PerDatum(_Learner):
 
     def total(self) -> tuple[list, list]:
         return self.precisions, self.shifts
+
+    def finish(self, message: str) -> Model:
+        """What was learnt; all sites stand on the last features, so that each can be taken out again."""
+        self.renew()
+        return super().finish(message)
 
     def step(self, batch: tuple) -> dict:
         rows, X, y = batch

@@ -17,7 +17,7 @@ from pepcore.online.sequential import DirectedSites, Learner, no_gradient
 from pepcore.online.streaming import State, start
 from pepcore.results import Fit, LeftOut
 from pepcore.sites import Sites
-from pepcore.sweeps import warn_unconverged
+from pepcore.sweeps import warn
 from pepcore.threads import one_blas_thread
 from pepcore.validation import check_count, check_fraction, check_inputs, check_order, check_positive, check_targets
 
@@ -130,7 +130,7 @@ def infer(
         message = (f"not {message} (in the last sweep {report['included']} basis vectors came, {report['removed']} went, "
                    f"sites changed by {report['change']:.2g}, tolerance {tolerance:.2g})")
         if max_sweeps > 1:
-            warn_unconverged(f"sparse EP has {message}; basis vectors under a budget need never come to rest: give "
+            warn(f"sparse EP has {message}; basis vectors under a budget need never come to rest: give "
                              "moving_sweeps, a larger budget or more sweeps")
     state = replace(state, process=learner.process.compact(), seen=len(X), log_predictive=report["log_predictive"])
     result = report["log_evidence"], report["posterior"], likelihood, 1.0, Sites(sites.tau, sites.nu)

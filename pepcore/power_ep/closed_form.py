@@ -134,8 +134,10 @@ def add_data(fit: Fit, X: ArrayLike, y: ArrayLike) -> Fit:
     Raises ValueError for another likelihood, private powers, wrong shapes or NaN.
     Source: :eq:`sr-collapsed`, :eq:`sr-evidence`.
     """
-    if not isinstance(fit.likelihood, Gaussian) or np.ndim(fit.alpha):
-        raise ValueError("add_data needs a fit with Gaussian noise and one power for all data; fit all data anew instead")
+    sparse = type(fit) is Fit and isinstance(fit.posterior, Posterior)
+    if not sparse or not isinstance(fit.likelihood, Gaussian) or np.ndim(fit.alpha):
+        raise ValueError("add_data needs a Fit of power_ep.regression, with Gaussian noise and one power for all data (of a "
+                         f"Model, give its fit); got {fit!r:.60}; fit all data anew instead")
     old, noise, alpha = fit.posterior, fit.likelihood.noise, fit.alpha
     X = check_inputs(X, "X", columns=old.basis.Z.shape[1])
     y = check_targets(y, len(X), copy=True)

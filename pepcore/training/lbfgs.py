@@ -16,12 +16,11 @@ from pepcore.sweeps import infer_from
 from pepcore.threads import one_blas_thread
 from pepcore.training.coordinates import Coordinates
 from pepcore.training.search import Search
-from pepcore.training.starts import default_kernel, spread_of, starting_points, variance_of
+from pepcore.training.starts import spread_of, starting_kernel, starting_points, variance_of
 from pepcore.validation import (
     as_real,
     check_count,
     check_inputs,
-    check_kernel,
     check_likelihood,
     check_names,
     check_not_negative,
@@ -45,6 +44,7 @@ def fit(
     Parameters
     ----------
     kernel : kernel, or None for a squared exponential with one lengthscale per input that starts at the data's scales
+        Its variance starts at that of y, or at 1 for counts and others whose y has not the units of f.
     X, y : (N, D) and (N,)
     M : number of pseudo-inputs, unless `Z` is an array
     alpha : float or array, handed to `infer`
@@ -85,7 +85,7 @@ def fit(
     tolerance = check_not_negative(tolerance, "tolerance", "0 goes on until the evidence no longer rises, 1e-9 is usual")
     rng = np.random.default_rng(seed)
     spread = spread_of(X)
-    kernel = check_kernel(kernel) if kernel is not None else default_kernel(X, y)
+    kernel = starting_kernel(kernel, X, y, options.get("likelihood"))
     noise = check_positive(noise, "noise") if noise is not None else 0.1 * variance_of(y)
     if "alpha" in accepted:  # private powers are copied, since the model keeps them
         options = {**options, "alpha": as_real(alpha, "alpha").copy() if np.ndim(alpha) else alpha}
@@ -98,7 +98,10 @@ def fit(
     if "Z" in accepted:
         start["Z"] = starting_points(Z, X, M, rng)
     _check_options(infer, start, options)
-    coordinates = Coordinates(tuple(name for name in start if name in optimise), spread)
+    learn = tuple(name for name in start if name in optimise)
+    if optimise and not learn:
+        raise ValueError(f"optimise = {optimise} names nothing that is there; {infer.__name__} starts from {', '.join(start)}")
+    coordinates = Coordinates(learn, spread)
 
     evaluate = _Evaluate(infer, X, y, options, "sites" in accepted and "sites" not in options)
 

@@ -13,6 +13,7 @@ from pepcore.sites import ImproperCavityError
 
 LONGEST = 0.1  # the longest part of an adaptive step: 10 % of a positive parameter, a tenth of an input's spread
 NOTHING = 1e-8  # nats; at the prior every class is as likely whatever the parameters, and the gradient is 0 but for rounding
+INTERRUPTED = "interrupted"  # how the message of a model begins whose learning Ctrl-C has ended
 MENDED = (LinAlgError, ImproperCavityError)  # what a step that went too far may cause, and going back mends
 
 
@@ -150,7 +151,7 @@ def run(
             message = f"stopped after {learner.steps} steps, the last of which is taken back: {problem}"
             learner.values = learner.before
     if watch.interrupted:
-        message = "interrupted; what was learnt so far is kept"
+        message = f"{INTERRUPTED}; what was learnt so far is kept"
     try:
         return learner.finish(message)
     except mended as problem:

@@ -21,13 +21,12 @@ from pepcore.sweeps import halving, infer_from, unless_astray
 from pepcore.threads import one_blas_thread
 from pepcore.training.coordinates import Coordinates
 from pepcore.training.loop import Learner, bar, remedied, run
-from pepcore.training.starts import default_kernel, spread_of, starting_points
+from pepcore.training.starts import spread_of, starting_kernel, starting_points
 from pepcore.validation import (
     check_alpha,
     check_count,
     check_inputs,
     check_jitter,
-    check_kernel,
     check_likelihood,
     check_names,
     check_not_negative,
@@ -69,7 +68,8 @@ def fit_minibatch(
     max_sweeps : int, for the last inference, on all data at the learnt parameters
     seed : int, for the choice of Z and the order of the data
     callback : callable (record) or None, called after each step with the dict that enters the history
-        `record.result()` makes a Fit with the posterior of that moment, without inference on all data.
+        `record.result()` makes a Fit with the posterior of that moment, without inference on all data; in it each site
+        stands on the features of its last turn.
 
     Returns a Model; its `history` holds the evidence as estimated from each batch, its `fit` inference on all data.
     Raises ValueError for wrong shapes, NaN, targets the likelihood does not know, names in `optimise` that do not exist
@@ -86,7 +86,7 @@ def fit_minibatch(
     optimise = check_names(optimise, ("kernel", "Z", "likelihood"))
     rng = np.random.default_rng(seed)
     Z = starting_points(Z, X, M, rng)
-    kernel = check_kernel(kernel) if kernel is not None else default_kernel(X, y)
+    kernel = starting_kernel(kernel, X, y, likelihood)
     values = {"kernel": kernel, "likelihood": likelihood, "Z": Z}
     coordinates = Coordinates(tuple(name for name in values if name in optimise) if rate else (), spread_of(X))
     learner = _Learner(X, y, alpha, values, coordinates, rate, step, jitter, max_sweeps)
@@ -182,7 +182,7 @@ class _Learner(Learner):
         return feature_map(self.values["kernel"], self.values["Z"], self.X[rows], self.jitter, stream)
 
     def result(self) -> Fit:
-        """The posterior that all sites and the features make now."""
+        """The posterior of this moment, in which each site stands on the features of its last turn."""
         basis = Basis.build(self.values["kernel"], self.values["Z"], self.jitter)
         posterior = Posterior(basis, *solve_posterior(self.precision, self.shift, concave=False))
         ending: dict[str, Any] = {"converged": False, "message": f"after {len(self.history)} steps", "sweeps": 0}

@@ -9,7 +9,7 @@ from scipy.linalg import LinAlgError
 from pepcore.gaussian import Array
 from pepcore.results import Record
 from pepcore.training.coordinates import Coordinates, open_box
-from pepcore.training.loop import Interruptible, bar
+from pepcore.training.loop import INTERRUPTED, Interruptible, bar
 
 MEMORY = 100  # steps from which L-BFGS knows the curvature; with SciPy's 10 a search takes about twice the evaluations
 
@@ -63,7 +63,7 @@ class Search:
         if watch.interrupted:
             if self.best_values is None:
                 raise KeyboardInterrupt
-            self.message = "interrupted; the best point so far is kept" + self._doubt
+            self.message = f"{INTERRUPTED}; the best point so far is kept" + self._doubt
 
     def _search(self, start: dict) -> None:
         from scipy.optimize import minimize  # imported on demand: it would slow down `import pepcore`
@@ -85,8 +85,12 @@ class Search:
                               "starting kernel, noise or Z, or standardise the data.")
 
     def _objective(self, point: Array) -> tuple[float, Array]:
-        values = self.coordinates.unpack(point, self.current)
+        values: Any = None
+        lost = not np.isfinite(point).all()  # between walls L-BFGS may propose NaN
         try:
+            if lost:
+                raise LinAlgError
+            values = self.coordinates.unpack(point, self.current)
             found = self.evaluate(values)
             value, gradient = found.log_evidence, self.coordinates.pack_gradient(values, found.gradient)
             settled = getattr(found, "converged", True)
@@ -100,7 +104,7 @@ class Search:
             self.bar.update()
             self.bar.set_postfix(log_evidence=f"{max(record['log_evidence'], self.best[1]):.2f}")
         if failed or refused:  # a wall: the line search steps back
-            if self.accepted is None:
+            if self.accepted is None or lost:
                 return 1e30, np.zeros_like(point)
             # as far above the start of the line search as its slope there would lead below it: too high for the point to
             # be taken, and low enough that the next one is a fraction of the step, not next to none

@@ -1,14 +1,17 @@
 """Where training starts: a kernel at the data's scales, and pseudo-inputs among the data."""
 
 import warnings
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from pepcore.gaussian import Array
 from pepcore.kernels import SquaredExponential
-from pepcore.validation import check_count, check_inputs, check_targets
+from pepcore.likelihoods import Gaussian, Logit, Probit, StudentT
+from pepcore.validation import check_count, check_inputs, check_kernel, check_targets
 
+UNITS_OF_F = (Gaussian, StudentT, Probit, Logit)  # y = f + noise, or labels of about the size that f has at the start
 KMEANS_ROWS = 20_000  # k-means only has to spread Z over the data, for which a sample is enough
 
 
@@ -18,6 +21,13 @@ def default_kernel(X: ArrayLike, y: ArrayLike) -> SquaredExponential:
     y = check_targets(y, len(X))
     spread = spread_of(X)
     return SquaredExponential(variance_of(y), spread * np.sqrt(X.shape[1]))
+
+
+def starting_kernel(kernel: Any, X: Array, y: Array, likelihood: Any) -> Any:
+    """The kernel that was given, checked, or the default one, whose variance is 1 unless y has the units of f."""
+    if kernel is not None:
+        return check_kernel(kernel)
+    return default_kernel(X, y if likelihood is None or isinstance(likelihood, UNITS_OF_F) else np.zeros(len(X)))
 
 
 def choose_pseudo_inputs(X: ArrayLike, M: int, how: str = "kmeans", seed: int | np.random.Generator = 0) -> Array:
@@ -57,8 +67,21 @@ def starting_points(Z: str | ArrayLike, X: Array, M: int, rng: np.random.Generat
 
 def spread_of(X: Array) -> Array:
     """Standard deviation of each input, 1 for a constant one (where rounding can leave a deviation of 1e-17)."""
-    return np.where(np.ptp(X, axis=0) > 0, X.std(axis=0), 1.0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        spread = np.where(np.ptp(X, axis=0) > 0, X.std(axis=0), 1.0)
+    return _measured(spread, "X")
 
 
 def variance_of(y: Array) -> float:
-    return float(y.var()) if np.ptp(y) > 0 else 1.0
+    """Variance of the targets, 1 for constant ones."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        variance = y.var() if np.ptp(y) > 0 else 1.0
+    return float(_measured(variance, "y"))
+
+
+def _measured(scale: Any, name: str) -> Any:
+    """The scale of what is called `name`; ValueError if its square is too large or too small for a float."""
+    if not (np.isfinite(scale).all() and np.all(scale > 0)):
+        raise ValueError(f"{name} varies so much or so little that its variance is no floating-point number; give it in "
+                         "other units")
+    return scale

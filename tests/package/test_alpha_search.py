@@ -34,6 +34,12 @@ def test_the_last_fit_is_that_of_the_chosen_power_alone():
     assert np.array_equal(model.predict(X), alone.predict(X))
 
 
+def test_a_number_of_numpy_is_a_seed_like_any_other():
+    X, y = curve()
+    chosen, alone = search(random_state=np.int64(3), alphas=(0.5,)), PowerEPRegressor(M=8, max_evaluations=40, random_state=3)
+    assert np.array_equal(chosen.fit(X, y).Z_, alone.fit(X, y).Z_)
+
+
 def test_the_first_power_of_each_fold_has_the_score_of_a_fresh_fit():
     X, y = curve()
     model = search(alphas=(1.0, 0.5)).fit(X, y)
@@ -178,6 +184,25 @@ def test_data_can_be_added_after_the_search():
 def test_powers_out_of_range_are_refused(alphas, message):
     with pytest.raises(ValueError, match=message):
         search(alphas=alphas).fit(*curve())
+
+
+@pytest.mark.parametrize(("settings", "message"), [
+    ({"scoring": ["r2", "neg_mean_squared_error"]}, "one score chooses the power"),
+    ({"max_evaluations": None}, "max_evaluations = None must be a whole number"),
+])
+def test_settings_that_no_search_can_use_are_named(settings, message):
+    with pytest.raises(ValueError, match=message):
+        search(**settings).fit(*curve())
+
+
+def test_one_power_needs_no_list():
+    assert search(alphas=0.5).fit(*curve()).alpha_ == 0.5
+
+
+def test_folds_without_a_class_are_explained():
+    X, _ = curve(30)
+    with pytest.raises(ValueError, match="stratified folds"):
+        search_classes(cv=KFold(3)).fit(X, np.repeat([0, 1, 2], 10))
 
 
 def test_no_finite_score_is_an_error():

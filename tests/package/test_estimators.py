@@ -21,7 +21,20 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from pepcore import Gaussian, Matern52, Poisson, Probit, SquaredExponential, StudentT, multiclass, power_ep, training
+from pepcore import (
+    Gaussian,
+    Matern52,
+    Poisson,
+    Probit,
+    SquaredExponential,
+    StudentT,
+    decoupled,
+    exact,
+    multiclass,
+    online,
+    power_ep,
+    training,
+)
 from pepcore.estimators import PowerEPClassifier, PowerEPClassifierCV, PowerEPRegressor, PowerEPRegressorCV
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -301,6 +314,24 @@ def test_fit_forgets_what_was_added():
     assert np.array_equal(once.predict(X), again.predict(X))
 
 
+def test_adding_data_repeats_no_warning_of_the_learning():
+    X, y = curve()
+    model = small(max_evaluations=3).fit(X[:60], y[:60])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.partial_fit(X[60:], y[60:])
+
+
+def test_only_fits_of_sparse_regression_go_on():
+    X, y = curve()
+    white = (X - X.mean(axis=0)) / X.std(axis=0)
+    kernel, Z = SquaredExponential(), white[:5]
+    for fit in (exact.regression(kernel, white, y), online.infer(kernel, white, y, Gaussian(0.1)),
+                decoupled.infer(kernel, Z, white[6:9], white, y, Gaussian(0.1), steps=2), None):
+        with pytest.raises(ValueError, match=r"add_data needs a Fit of power_ep\.regression"):
+            power_ep.add_data(fit, white, y)
+
+
 def test_only_gaussian_noise_takes_more_data():
     assert hasattr(PowerEPRegressor(likelihood=Gaussian(0.1)), "partial_fit")
     assert not hasattr(PowerEPRegressor(likelihood=StudentT()), "partial_fit")
@@ -407,6 +438,8 @@ def test_fewer_distinct_rows_make_fewer_pseudo_inputs():
     ({"likelihood": Gaussian(0.1), "noise": 0.1}, "give one of them"),
     ({"noise": -1.0}, "must be positive"),
     ({"Z": np.zeros((3, 5))}, "Z has 5 column(s), expected 2"),
+    ({"Z": []}, "Z has shape (0,)"),
+    ({"likelihood": Poisson(), "optimise": ("noise",)}, "Poisson() has no parameter"),
     ({"Z": "grid"}, '"kmeans", "subset"'),
     ({"batch": 10, "restarts": 2}, "restarts = 2 must be 1"),
 ])
@@ -420,8 +453,17 @@ def test_wrong_data_are_named():
     X, y = curve(30)
     with pytest.raises(ValueError, match="expected counts"):
         small(likelihood=Poisson()).fit(X, y - 1e4)
-    with pytest.raises(ValueError, match="one class only"):
-        small_classifier().fit(X, np.ones(30))
+    with pytest.raises(ValueError, match="one class only, 'a'"):
+        small_classifier().fit(X, np.full(30, "a"))
+    with pytest.raises(ValueError, match="y must be an array of real numbers"):
+        small().fit(X, y.astype(str))
+    for masked, name in ((np.ma.array(X, mask=X > 300), "X"), (np.ma.array(y, mask=y > 1000), "y")):
+        with pytest.raises(ValueError, match=f"{name} is a masked array"):
+            small().fit(*((masked, y) if name == "X" else (X, masked)))
+    with pytest.raises(ValueError, match="X is a masked array"):
+        small().fit(X, y).predict(np.ma.array(X, mask=X > 300))
+    with pytest.raises(ValueError, match="max_evaluations = 0"):
+        small_classifier(max_evaluations=0).fit(X, np.arange(30) % 3)
     with pytest.raises(ValueError, match="Unknown label type"):
         small_classifier().fit(X, y)
     with pytest.raises(ValueError, match="must be 1 on batches and for more than two classes"):
@@ -435,10 +477,63 @@ def test_wrong_data_are_named():
         model.predict(X, return_std=True, return_cov=True)
 
 
+@pytest.mark.parametrize("kind", ["int8", "float16", "float32"])
+def test_targets_of_small_types_are_measured_as_real_numbers(kind):
+    X, y = curve(30)
+    y = np.round(2 * (y - y.mean())).astype(kind)
+    narrow, wide = small().fit(X, y), small().fit(X, y.astype(float))
+    assert narrow.y_scale_ == wide.y_scale_
+    assert np.array_equal(narrow.log_density(X, y), wide.log_density(X, y.astype(float)))
+
+
+@pytest.mark.parametrize("factor", [1e160, 1e-200])
+def test_units_whose_squares_are_no_numbers_are_refused(factor):
+    X, y = curve(30)
+    y = y - y.mean()
+    with pytest.raises(ValueError, match="y varies so much or so little"):
+        small().fit(X, y * factor)
+    with pytest.raises(ValueError, match="X varies so much or so little"):
+        small().fit((X - X.mean(axis=0)) * factor, y)
+
+
+class Interrupting(SquaredExponential):
+    """Ctrl-C during the eighth evaluation."""
+
+    evaluations = 0
+
+    def value_and_vjp(self, X, X2=None):
+        type(self).evaluations += X2 is None
+        if self.evaluations == 8:
+            raise KeyboardInterrupt
+        return super().value_and_vjp(X, X2)
+
+
+@pytest.mark.parametrize("estimator", [
+    PowerEPRegressor(M=5), PowerEPRegressor(M=5, batch=10), PowerEPRegressorCV(M=5, cv=2),
+    GridSearchCV(PowerEPRegressor(M=5), {"alpha": [0.5, 1.0]}, cv=2),
+], ids=["L-BFGS", "batches", "search", "grid search"])
+def test_an_interrupt_ends_what_the_fit_is_a_part_of(estimator, monkeypatch):
+    X, y = curve()
+    monkeypatch.setattr(Interrupting, "evaluations", 0)
+    kernel = {"estimator__kernel" if isinstance(estimator, GridSearchCV) else "kernel": Interrupting()}
+    with pytest.raises(KeyboardInterrupt):
+        clone(estimator).set_params(**kernel).fit(X, y)
+    assert Interrupting.evaluations <= 9  # what batches have learnt is put together once more
+
+
+def test_batches_of_many_classes_are_power_ep_too():
+    X, y = load_iris(return_X_y=True)
+    model = small_classifier(batch=50, epochs=2).fit(X, y)
+    assert model.model_.fit.approximation == "ep"
+    left_out = model._log_densities(X, y, left_out=True)
+    assert left_out.mean() < model.log_density(X, y).mean()
+
+
 def test_what_has_not_converged_warns():
     X, y = curve()
-    with pytest.warns(ConvergenceWarning, match="raise max_evaluations"):
+    with pytest.warns(ConvergenceWarning, match="raise max_evaluations") as caught:
         small(max_evaluations=3).fit(X, y)
+    assert caught[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert small(M=4, max_evaluations=500).fit(X, y).model_.converged

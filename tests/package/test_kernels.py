@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pepcore.kernels import Matern52, SquaredExponential
+from pepcore.kernels import Kernel, Matern52, SquaredExponential, Sum
 
 KERNELS = {
     "squared exponential": SquaredExponential(1.3, [0.7, 1.9]),
@@ -168,6 +168,31 @@ def test_sums_are_flat_and_keep_their_order():
     total = SquaredExponential(1.0) + (Matern52(2.0) + SquaredExponential(3.0))
     assert [part.variance for part in total.parts] == [1.0, 2.0, 3.0]
     assert list(total.parameters)[:2] == ["0.variance", "0.lengthscales"]
+
+
+def test_sums_of_lists_are_sums_of_tuples():
+    parts = [SquaredExponential(), Matern52(2.0)]
+    one = Sum(parts)
+    assert one == parts[0] + parts[1] == sum(parts) and hash(one) == hash(sum(parts))
+
+
+def test_kernels_of_others_stand_on_either_side_of_a_sum():
+    class White(Kernel):
+        """Independent values."""
+
+        @property
+        def parameters(self):
+            return {}
+
+    white, smooth = White(), SquaredExponential()
+    assert (white + smooth).parts == (white, smooth) and (smooth + white).parts == (smooth, white)
+
+
+@pytest.mark.parametrize(("parts", "message"), [((), "has no parts"), ((SquaredExponential(), 3.0), "is 3.0, expected a kernel")])
+def test_what_is_no_kernel_is_no_part_of_a_sum(parts, message):
+    with pytest.raises(ValueError, match=message):
+        Sum(parts)
+
 
 
 @pytest.mark.parametrize("kernel", [SquaredExponential(1.0, 10.0), Matern52(1.0, 10.0)], ids=lambda k: type(k).__name__)

@@ -381,6 +381,18 @@ def posterior_of(fit, X, sites):
     return np.linalg.solve(C @ C.T, A @ sites.nu), np.asfortranarray(C)
 
 
+@pytest.mark.parametrize("approximation", ["ep", "gfitc"])
+def test_learning_on_batches_leaves_sites_that_can_be_taken_out(approximation):
+    kernel, Z, X, f, _ = problem(2)
+    y = np.digitize(f, [-1.0, 1.0])
+    model = multiclass.fit_minibatch([kernel] * 3, [Z] * 3, (X, y), approximation=approximation, batch=7, epochs=3, rate=0.05)
+    options = {"noise": model.noise, "sites": model.fit.sites, "approximation": approximation, "max_sweeps": 0}
+    with pytest.warns(RuntimeWarning):
+        same = multiclass.infer(model.kernels, model.Z, X, y, **options)
+    for learnt, made in zip(model.leave_one_out(X, y), same.leave_one_out(X, y), strict=True):
+        np.testing.assert_allclose(learnt, made, atol=1e-9)
+
+
 if __name__ == "__main__":
     for D in (1, 3):
         for likelihood in LIKELIHOODS:

@@ -12,7 +12,7 @@ from scipy.integrate import quad
 from scipy.special import erfcx, expit, gammaln, log_ndtr, ndtr
 from scipy.stats import gamma, norm, poisson
 
-from pepcore import power_ep
+from pepcore import power_ep, training
 from pepcore.kernels import SquaredExponential
 from pepcore.likelihoods import Gaussian, Likelihood, Logit, Poisson, Probit, StudentT
 from pepcore.likelihoods.normal import log_ndtr_derivatives
@@ -535,3 +535,33 @@ def test_the_gradient_in_a_small_noise_keeps_its_digits():
         _, d1, d2 = Gaussian(noise).log_moment(y, mean, variance, 1.0)
         found = Gaussian(noise).parameter_gradient(y, mean, variance, 1.0)["noise"]
         np.testing.assert_allclose(found, 0.5 * (d2 + d1**2), rtol=1e-13)
+
+
+class Plain(Likelihood):
+    """What a reader writes who needs no parameter to learn: two methods, and no dataclass."""
+
+    def derivatives(self, y, f):
+        return Logit().derivatives(y, f)
+
+    def predict(self, mean, variance):
+        return Logit().predict(mean, variance)
+
+
+def test_two_methods_are_enough_to_learn_with():
+    X = np.linspace(-2, 2, 40)[:, None]
+    labels = np.sign(np.sin(3 * X[:, 0]) + 0.1)
+    options = {"M": 5, "infer": power_ep.infer, "max_evaluations": 20}
+    kernel = SquaredExponential()
+    own, known = (training.fit(kernel, X, labels, likelihood=each, **options) for each in (Plain(), Logit()))
+    assert own.log_evidence == pytest.approx(known.log_evidence)
+    assert np.isfinite(training.fit_minibatch(None, X, labels, Plain(), M=5, batch=10, epochs=2).log_evidence)
+
+
+def test_parameters_without_a_dataclass_are_an_error_that_says_so():
+    class Scaled(Plain):
+        @property
+        def parameters(self):
+            return {"scale": 1.0}
+
+    with pytest.raises(TypeError, match="make it a dataclass"):
+        Scaled().with_parameters({"scale": 2.0})

@@ -1,6 +1,7 @@
 """What is no kernel or no likelihood is named at every public door; what has the methods needed is let in."""
 
 import functools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -75,7 +76,7 @@ def test_none_among_the_kernels_of_the_classes_is_numbered():
 @pytest.mark.parametrize(
     ("likelihood", "message"),
     [
-        ("probit", r"likelihood is 'probit', expected a likelihood.* log_moment; give Probit\(\)"),
+        ("probit", r"likelihood is 'probit', expected a likelihood.* log_moment, validate and predict; give Probit\(\)"),
         (Probit, r"likelihood is the class Probit, expected an object made of it; give Probit\("),
         (None, "likelihood is None"),
         (KERNEL, "likelihood is of type SquaredExponential"),
@@ -112,6 +113,21 @@ class White:
 def test_a_kernel_without_derivatives_is_good_for_inference():
     kernel = White()
     assert exact.infer(kernel, X, LABELS, Probit()).log_evidence == pytest.approx(30 * np.log(0.5), abs=1e-6)
+
+
+def test_a_likelihood_of_many_functions_is_sent_where_it_belongs():
+    several = multiclass.RobustMax(3)
+    for infer in (exact.infer, online.infer):
+        with pytest.raises(ValueError, match=r"call multiclass\.infer or decoupled\.infer"):
+            infer(KERNEL, X, LABELS, several)
+    for infer in (power_ep.infer, fixed_basis.infer):
+        with pytest.raises(ValueError, match=r"call multiclass\.infer or decoupled\.infer"):
+            infer(KERNEL, Z, X, LABELS, several)
+
+
+def test_what_has_moments_alone_is_no_likelihood():
+    with pytest.raises(ValueError, match="log_moment, validate and predict"):
+        power_ep.infer(KERNEL, Z, X, LABELS, SimpleNamespace(log_moment=Probit().log_moment))
 
 
 def test_kernels_and_likelihoods_of_others_are_taken_for_what_they_can_do():

@@ -6,7 +6,7 @@ from scipy.linalg import LinAlgError
 
 from pepcore import datasets, exact, power_ep, training
 from pepcore.kernels import Matern52, SquaredExponential
-from pepcore.likelihoods import Probit, StudentT
+from pepcore.likelihoods import Poisson, Probit, StudentT
 from pepcore.training import lbfgs, search
 from pepcore.training.coordinates import Coordinates, open_box
 
@@ -151,6 +151,34 @@ def test_starts_check_the_inputs(X, message):
         training.choose_pseudo_inputs(X, 1)
     with pytest.raises(ValueError, match=message):
         training.default_kernel(X, np.zeros(len(X)))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_counts_start_at_a_variance_of_one(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(40, 2))
+    counts = rng.poisson(np.exp(3 + 2 * np.sin(2 * X[:, 0]))).astype(float)
+    model = training.fit(None, X, counts, M=8, alpha=0.0, infer=power_ep.infer, likelihood=Poisson(), max_evaluations=40)
+    assert -400 < model.log_evidence < 0
+    on_batches = training.fit_minibatch(None, X, counts, Poisson(), M=8, batch=20, epochs=5)
+    assert on_batches.predict_y(X)[0].max() < 1e4
+
+
+def test_a_search_that_is_walled_in_keeps_its_best_point():
+    """From a variance of thousands most counts are astronomical, and L-BFGS, between walls, proposes NaN."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(40, 2))
+    counts = rng.poisson(np.exp(3 + 2 * np.sin(2 * X[:, 0]))).astype(float)
+    start = training.default_kernel(X, counts)
+    with pytest.warns(RuntimeWarning):
+        model = training.fit(start, X, counts, M=8, alpha=0.0, infer=power_ep.infer, likelihood=Poisson(), max_evaluations=40)
+    assert model.log_evidence == np.nanmax(model.trace())
+
+
+def test_names_that_inference_does_not_have_leave_nothing_to_learn():
+    X, y = data(N=20)
+    with pytest.raises(ValueError, match="regression starts from kernel, noise, Z"):
+        training.fit(None, X, y, M=3, optimise=("likelihood",))
 
 
 def test_starts_take_lists():
