@@ -39,8 +39,8 @@ class PowerEPBase(BaseEstimator):
         """X (N, D) and y (N,), checked; numbers in C order, so that a table gives the same digits as an array."""
         refuse_mask(X, "X")
         refuse_mask(y, "y")
-        X, y = validate_data(self, X, y, dtype=np.float64, order="C", reset=reset, **options)
-        return X, as_real(y, "y") if options.get("y_numeric") else y
+        inputs, targets = validate_data(self, X, y, dtype=np.float64, order="C", reset=reset, **options)
+        return inputs, as_real(targets, "y") if options.get("y_numeric") else targets
 
     def _inputs(self, X: ArrayLike) -> Array:
         """New inputs (S, D), checked and in the units of the model."""
