@@ -84,11 +84,16 @@ def key(row):
 
 
 def counterpart(row, same):
-    """pepcore's row of the same method, or of one whose name ends alike, as in a power, else its first row."""
+    """pepcore's row of the same method, or of one whose name ends alike, as in a power, else its first row.
+
+    Of several that end alike it is one that begins alike too, as "variational, with Adam" and "variational, Adam" do.
+    """
     ours = [other for other in same if other["package"] == "pepcore"]
-    power = row["method"].split()[-1]
-    alike = [other for other in ours if other["method"].split()[-1] == power]
-    return next((other for other in alike if other["method"] == row["method"]), [*alike, *ours][0])
+    words = row["method"].split()
+    alike = [other for other in ours if other["method"].split()[-1] == words[-1]]
+    nearest = [[other for other in alike if other["method"] == row["method"]],
+               [other for other in alike if other["method"].split()[0] == words[0]], alike, ours]  # fmt: skip
+    return next(others[0] for others in nearest if others)
 
 
 def number(value):

@@ -1,8 +1,7 @@
 """The models of the page "From GPflow, GPy, GPyTorch or scikit-learn", written for GPflow."""
 
-import gpflow
-import numpy as np
-import tensorflow as tf
+# ruff: noqa: E402 - each snippet shows its own imports
+
 from record import show
 
 from data import X, Xs, Z, classes, labels, y, ys
@@ -11,6 +10,9 @@ values = {}
 
 
 # [kernel]
+import gpflow
+
+
 def kernel():
     return gpflow.kernels.SquaredExponential(variance=1.0, lengthscales=[0.5, 0.7])
 
@@ -55,6 +57,9 @@ evidence = model.elbo()
 values["learn"] = evidence
 
 # [classify]
+import numpy as np
+import tensorflow as tf
+
 probit = gpflow.likelihoods.Bernoulli(
     # the default mixes in 0.001
     invlink=lambda f: 0.5 * tf.math.erfc(-f / np.sqrt(2))

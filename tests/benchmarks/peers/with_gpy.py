@@ -1,7 +1,7 @@
 """The models of the page "From GPflow, GPy, GPyTorch or scikit-learn", written for GPy."""
 
-import GPy
-from GPy.inference.latent_function_inference import FITC, PEP, expectation_propagation
+# ruff: noqa: E402 - each snippet shows its own imports
+
 from record import show
 
 from data import X, Xs, Z, labels, y, ys
@@ -10,6 +10,9 @@ values = {}
 
 
 # [kernel]
+import GPy
+
+
 def kernel():
     return GPy.kern.RBF(2, variance=1.0, lengthscale=[0.5, 0.7], ARD=True)
 
@@ -28,12 +31,16 @@ evidence = model.log_likelihood()
 values["exact"] = evidence
 
 # [fitc]
+from GPy.inference.latent_function_inference import FITC
+
 model = GPy.core.SparseGP(X, Y, Z, kernel(), noise(), inference_method=FITC())
 evidence = model.log_likelihood()
 # [end]
 values["fitc"] = evidence
 
 # [pep]
+from GPy.inference.latent_function_inference import PEP
+
 model = GPy.core.SparseGP(
     X, Y, Z, kernel(), noise(), inference_method=PEP(alpha=0.5)
 )
@@ -65,8 +72,10 @@ evidence = model.log_likelihood()
 values["learn"] = evidence.item()
 
 # [classify]
+from GPy.inference.latent_function_inference.expectation_propagation import EP
+
 zero_one = ((labels + 1) / 2)[:, None]
-ep = expectation_propagation.EP(epsilon=1e-16, max_iters=500)
+ep = EP(epsilon=1e-16, max_iters=500)
 model = GPy.core.GP(
     X, zero_one, kernel(), GPy.likelihoods.Bernoulli(), inference_method=ep
 )

@@ -40,6 +40,8 @@ evidence = fit.log_evidence
 values["pep"] = evidence
 
 # [vfe]
+from pepcore import power_ep
+
 fit = power_ep.regression(kernel, Z, X, y, noise=0.1, alpha=0.0)
 evidence = fit.log_evidence
 # [end]
