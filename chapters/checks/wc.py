@@ -258,13 +258,13 @@ quiz_of(
         [("no", "the NLL looks at the probabilities and not only at the decisions."),
          ("yes: one can be surer than the other", None),
          ("only by rounding", "bold probabilities that are wrong now and then cost a lot.")],
-        why="α changes mostly the volume, and volume is charged in the NLL.",
+        why="α changes mostly the amplitude, and the NLL depends on it.",
     ),
     question(
         "EP's log evidence is higher than that of every other power on all six sets. What follows?",
         [("EP predicts best", "on several of them it does not."),
          ("nothing about predictions", None),
-         ("the other powers have not converged", "they have; their estimates are lower by construction.")],
+         ("the other powers have not converged", "hardly any search had, EP's least of all; the estimates of the others are lower by construction.")],
         why="At fixed parameters the estimate rises with α whatever the data are.",
     ),
     question(
