@@ -71,7 +71,7 @@ class PowerEPBase(BaseEstimator):
     def _learn(self, X: Array, y: Array, likelihood: Likelihood) -> Model:
         """The model of one latent function for X (N, D) and y (N,) in its units, which starts at `likelihood`."""
         kernel, Z, seed = self._start(X, y if isinstance(likelihood, REAL) else None)
-        if tuple(self.optimise) == ("noise",) and not likelihood.parameters:
+        if self._names() == ("noise",) and not likelihood.parameters:
             raise ValueError(f'optimise = ("noise",) leaves nothing to learn, since {likelihood!r} has no parameter; name '
                              '"kernel" or "Z" as well, or () for inference alone')
         if self.batch is not None:

@@ -77,6 +77,7 @@ class Kernel:
         raise NotImplementedError
 
     def __add__(self, other: Any) -> Sum:
+        """The sum of two kernels, flat if one is a sum itself; Python's `sum` adds up many."""
         parts = [kernel.parts if isinstance(kernel, Sum) else (kernel,) for kernel in (self, other)]
         return Sum(parts[0] + parts[1])
 

@@ -100,7 +100,7 @@ def fit(
     _check_options(infer, start, options)
     learn = tuple(name for name in start if name in optimise)
     if optimise and not learn:
-        raise ValueError(f"optimise = {optimise} names nothing that is there; {infer.__name__} starts from {', '.join(start)}")
+        raise ValueError(f"optimise = {optimise} names nothing that is there to learn; name some of {', '.join(start)}")
     coordinates = Coordinates(learn, spread)
 
     evaluate = _Evaluate(infer, X, y, options, "sites" in accepted and "sites" not in options)

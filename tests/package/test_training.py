@@ -177,7 +177,7 @@ def test_a_search_that_is_walled_in_keeps_its_best_point():
 
 def test_names_that_inference_does_not_have_leave_nothing_to_learn():
     X, y = data(N=20)
-    with pytest.raises(ValueError, match="regression starts from kernel, noise, Z"):
+    with pytest.raises(ValueError, match="name some of kernel, noise, Z"):
         training.fit(None, X, y, M=3, optimise=("likelihood",))
 
 
