@@ -264,7 +264,8 @@ quiz_of(
         "EP's log evidence is higher than that of every other power on all six sets. What follows?",
         [("EP predicts best", "on several of them it does not."),
          ("nothing about predictions", None),
-         ("the other powers have not converged", "hardly any search had, EP's least of all; the estimates of the others are lower by construction.")],
+         ("the other powers have not converged",
+          "hardly any search had, EP's least of all; the estimates of the others are lower by construction.")],
         why="At fixed parameters the estimate rises with α whatever the data are.",
     ),
     question(
