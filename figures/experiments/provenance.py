@@ -56,11 +56,17 @@ def machine():
     return "; ".join([_processor(), *sorted(libraries)])
 
 
-def _processor():
-    described = Path("/proc/cpuinfo")
-    if described.exists() and (name := re.search(r"^model name\s*: (.*)$", described.read_text(), re.MULTILINE)):
-        return " ".join(name[1].split())
-    return platform.processor() or platform.machine()
+def _processor(described=Path("/proc/cpuinfo")):
+    """Its name, and where the system says them family, model and cache.
+
+    One name can stand for several kinds of processor, and the size of the cache decides in which order BLAS adds up.
+    """
+    text = described.read_text() if described.exists() else ""
+    said = {key: " ".join(value.split()) for key, value in re.findall(r"^([\w ]+?)\s*: (.+)$", text, re.MULTILINE)}
+    if "model name" not in said:
+        return platform.processor() or platform.machine()
+    more = [f"{key} {said[key]}" for key in ("cpu family", "model", "cache size") if key in said]
+    return f"{said['model name']} ({' / '.join(more)})" if more else said["model name"]
 
 
 def data_hash(module, inputs):

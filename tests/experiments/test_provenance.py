@@ -112,3 +112,16 @@ def test_data_are_known_by_their_checksums():
 def test_the_machine_is_named_in_words():
     processor, *libraries = provenance.machine().split("; ")
     assert processor and libraries
+
+
+def test_processors_of_one_name_are_told_apart(tmp_path):
+    """Rows of two kinds that are called alike differed in rounding, and a search carries that on to the fourth digit."""
+    def named(text):
+        (tmp_path / "cpuinfo").write_text(text)
+        return provenance._processor(tmp_path / "cpuinfo")
+
+    old, new = (f"processor\t: 0\nmodel name\t: Some  CPU\ncpu family\t: {family}\nmodel\t\t: 17\ncache size\t: 512 KB\n"
+                for family in (23, 25))
+    assert named(old) == "Some CPU (cpu family 23 / model 17 / cache size 512 KB)" != named(new)
+    assert named("model name\t: Some CPU\n") == "Some CPU"
+    assert named("Hardware\t: a board\n")
