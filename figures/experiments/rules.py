@@ -50,7 +50,7 @@ def from_history(revision="HEAD"):
     events = [event for commit in commits for event in _events(commit, measured_with)]
     current = _claims(_git("rev-parse", f"{revision}:{LEDGER}"))
     gone = [event for event in events if event["kind"] == "withdrawn" and event["claim"] not in _former(current)]
-    return {"rule": [_entry(claim, events, revision) for claim in current.values()],
+    return {"rule": [_entry(claim, events, _earliest(_studies(claim, commits), revision)) for claim in current.values()],
             "withdrawn": [{"claim": event["claim"], "change": event["text"]} for event in gone
                           if event["claim"] not in current or not current[event["claim"]].get("measure")]}
 
@@ -88,6 +88,9 @@ def _events(commit, measured_with):
             yield event(claim, "put into form", f"rule put into the form {rule_of(now)}")
         elif rule_of(before) != rule_of(now):
             yield event(claim, "changed", f"rule was {rule_of(before)}, its verdict {_verdict(before)}; now {rule_of(now)}")
+        elif before.get("data") and now.get("data") not in (None, before["data"]):
+            yield event(claim, "other rows", f"judged by the rows of {now['data']}; by those of {before['data']} it was "
+                                             f"{_number(before)}, {_verdict(before)}")
         elif _moved(before, now) and rows and rows == measured_with.get(claim):
             yield event(claim, "estimated", f"estimated otherwise: {before['ours']:g}, {_verdict(before)}, is now "
                                             f"{now['ours']:g}, {_verdict(now)}")
@@ -104,6 +107,10 @@ def _verdict(claim):
     return claim.get("verdict") or "not known yet"
 
 
+def _number(claim):
+    return f"{claim['ours']:g}" if "ours" in claim else "not measured"
+
+
 def _moved(before, now):
     return "ours" in before and "ours" in now and not math.isclose(before["ours"], now["ours"], rel_tol=1e-3, abs_tol=1e-6)
 
@@ -112,13 +119,19 @@ def _same_number(before, now):
     return "ours" in before and "ours" in now and not _moved(before, now)
 
 
-def _entry(claim, events, revision):
+def _studies(claim, commits):
+    """The studies whose rows have judged a claim by its present rule: a rule that saw one is no news to its successor."""
+    names, rule = {claim["id"], claim.get("formerly", "")}, rule_of(claim)
+    versions = [_claims(_blob(commit, LEDGER)).get(name, {}) for commit, *_ in commits for name in names]
+    return {version["data"] for version in versions if version.get("data") and rule_of(version) == rule}
+
+
+def _entry(claim, events, rows):
     names = {claim["id"], claim.get("formerly", "")}
     own = sorted((event for event in events if event["claim"] in names), key=lambda event: event["date"])
     rule = rule_of(claim)
     fixed = [event for event in own if event["kind"] in ("written", "changed")]
     last = next((event for event in fixed if event["rule"] == rule), fixed[-1] if fixed else None)     # it may have been away
-    rows = _first_rows(claim.get("data", ""), revision)
     entry = {"claim": claim["id"], "status": _status(claim, rule, last, own, rows), "rule": rule}
     if fixed:
         entry["written"] = f"{fixed[0]['date']} {fixed[0]['commit']}"
@@ -141,11 +154,14 @@ def _status(claim, rule, last, own, rows):
     return BEFORE if is_before and not estimated else HINDSIGHT
 
 
+def _earliest(studies, revision):
+    """The commit that first held rows of one of the studies, and its date; () if there is none."""
+    return min(filter(None, (_first_rows(study, revision) for study in studies)), key=lambda rows: rows[1], default=())
+
+
 @functools.cache
 def _first_rows(study, revision):
     """The commit that first held rows of a study, and its date; () if there is none."""
-    if not study:
-        return ()
     lines = _git("log", "--reverse", "--no-merges", "--diff-filter=A", "--date=format:%Y-%m-%d %H:%M", "--format=%H%x09%ad",
                  revision, "--", f"{TABLES}/{study}.csv").splitlines()
     return tuple(lines[0].split("\t")) if lines else ()

@@ -95,12 +95,12 @@ def repository(tmp_path, monkeypatch):
     for cache in (rules._blob, rules._claims, rules._first_rows, rules._is_ancestor):
         cache.cache_clear()
 
-    def commit(claims, rows=None, subject="Change"):
+    def commit(claims, rows=None, subject="Change", study="study"):
         lines = ["\n".join(["[[claim]]", *(f"{name} = {json.dumps(value)}" for name, value in claim.items()), ""])
                  for claim in claims]
         (tmp_path / rules.LEDGER).write_text("\n".join(lines) or "claim = []\n")
         if rows:
-            (tmp_path / "figures/results/study.csv").write_text(rows)
+            (tmp_path / f"figures/results/{study}.csv").write_text(rows)
         date = f"2026-01-01 10:{next(minutes):02}:00 +0000"
         monkeypatch.setenv("GIT_AUTHOR_DATE", date)
         monkeypatch.setenv("GIT_COMMITTER_DATE", date)
@@ -157,6 +157,16 @@ def test_a_number_that_moves_without_new_rows_was_estimated_otherwise(repository
     repository([CLAIM | {"ours": 1.0}])
     entry = changelog()[0]["one"]
     assert entry["status"] == rules.HINDSIGHT and "estimated otherwise: 2" in entry["changes"][0]
+
+
+def test_a_rule_that_saw_the_rows_of_one_study_is_no_older_for_those_of_the_next(repository):
+    repository([CLAIM])
+    repository([CLAIM | {"ours": 3.0, "verdict": "not reproduced"}], rows="a\n1\n")
+    repository([CLAIM | {"ours": 3.0, "verdict": "not reproduced"}], rows="a\n2\n", study="longer")
+    repository([CLAIM | {"ours": 1.5, "verdict": "reproduced", "data": "longer"}])
+    entry = changelog()[0]["one"]
+    assert entry["rows"].startswith("2026-01-01 10:02") and entry["status"] == rules.BEFORE
+    assert "judged by the rows of longer; by those of study it was 3, not reproduced" in entry["changes"][0]
 
 
 def test_comments_and_words_are_rules_and_renamed_claims_keep_theirs(repository):
