@@ -232,7 +232,7 @@ def details(claim):
 def dates(claim):
     """When the rule was written, when the first rows came, and what has changed since, as lines of Markdown."""
     entry = rules_by_claim()[claim.id]
-    rows = f"; first rows of `{claim.data}`: {entry['rows'][:10]}" if "rows" in entry else ""
+    rows = f"; first rows: {entry['rows'][:10]}; study: `{claim.data}`" if "rows" in entry else ""
     lines = [f"* rule written: {entry.get('written', 'not committed yet')[:10]}{rows}; {rule_in_words(claim)}"]
     return lines + [f"* changed {escape(change, quote=False)}" for change in entry["changes"]]
 

@@ -1,7 +1,7 @@
 """The changelog of the ledger's rules, made from the history of this repository.
 
 `python -m figures rules --update` reads every version of `claims.toml` and writes `rules.toml`: for each claim when its rule was
-written, when the first rows came by which it is judged, and what has changed since, with the subject of the commit that
+written, when the first rows came that it judged, and what has changed since, with the subject of the commit that
 did it. A rule is what decides a verdict: the function that measures, its arguments, and the two ranges. Numbers that moved
 although neither the rows nor the rule had changed were estimated otherwise.
 
