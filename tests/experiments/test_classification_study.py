@@ -15,7 +15,7 @@ from pepcore.training import search
 
 SECONDS = 12        # of work that the sample may have taken when it was computed
 LONGEST = 1.5       # of one run
-STUDIES = ["uci_classification", "refits_classification", "bui_fig31", "uci_learning"]
+STUDIES = ["uci_classification", "uci_classification_whole", "refits_classification", "bui_fig31", "uci_learning"]
 
 
 # What a run is --------------------------------------------------------------------------------------------------------
@@ -126,23 +126,25 @@ def test_no_run_is_missing(study):
 
 
 def test_with_either_label_there_are_six_sets():
-    results = runner.results("uci_classification")
+    results = runner.results("uci_classification_whole")
     for label in ("true", "A1"):
         six = uci_classification.six_sets(results, label)
         assert set(six["data"]) == set(uci_classification.SETS) and len(six) == len(results) * 6 / 7
 
 
-def test_a_random_sample_of_rows_comes_out_again(monkeypatch):
+@pytest.mark.parametrize(("study", "memory", "budget"), [("uci_classification", 10, refits_classification.MIDDLE),
+                                                         ("uci_classification_whole", search.MEMORY, refits_classification.LONG)])
+def test_a_random_sample_of_rows_comes_out_again(monkeypatch, study, memory, budget):
     """To the tolerance that refits of perturbed data gave, but for one in ten."""
-    monkeypatch.setattr(search, "MEMORY", 10)      # as when the rows were computed: these searches stop at their limit
-    results = runner.results("uci_classification")
+    monkeypatch.setattr(search, "MEMORY", memory)      # of the search, as when the rows were computed
+    results = runner.results(study)
     short = results[results["seconds"] <= LONGEST]
     drawn = short.sample(frac=1, random_state=len(results))
     rows = drawn[drawn["seconds"].cumsum() <= SECONDS].to_dict("records")
     assert len(rows) >= 8
-    tolerance, as_before = refits_classification.TOLERANCE[refits_classification.MIDDLE], []
+    tolerance, as_before = refits_classification.TOLERANCE[budget], []
     for row in rows:
-        again = uci_classification.compute(*(row[name] for name in ("data", "split", "M", "alpha")))
+        again = runner.load(study).module.compute(*(row[name] for name in ("data", "split", "M", "alpha")))
         as_before.append(all(abs(again[metric] - row[metric]) <= tolerance[metric] + 1e-9 for metric in tolerance))
     assert sum(as_before) >= 0.9 * len(rows), f"{sum(as_before)} of {len(rows)} rows came out again"
 
@@ -241,7 +243,7 @@ def test_the_other_label_takes_the_place_of_the_true_one(made_up):
 
 
 def test_every_claim_of_the_study_that_was_fixed_before_it_is_judged_with_both_labels():
-    ours = {claim.id: claim for claim in claims.ledger() if claim.data == "uci_classification" and not claim.hindsight}
+    ours = {claim.id: claim for claim in claims.ledger() if claim.data == measured.STUDY and not claim.hindsight}
     assert len(ours) >= 15
     true, other = measured.verdicts(), measured.verdicts("A1")
     assert set(true) == set(other) == set(ours)
