@@ -1,6 +1,6 @@
-"""UCI classification with a budget that lets most searches end: the runs of `uci_classification` with 1000 evaluations.
+"""UCI classification with at most 1000 evaluations: does an intermediate power predict best (bui2017 figures 6 to 30)?
 
-Those of `uci_classification` stop after 200, where few searches have converged. Figures and verdicts read this study; the
+The runs of `uci_classification` stop after 200, where few searches have converged. Figures and verdicts read this study; the
 two together say what the budget does.
 """
 
