@@ -120,7 +120,7 @@ def _same_number(before, now):
 
 
 def _studies(claim, commits):
-    """The studies whose rows have judged a claim by its present rule: a rule that saw one is no news to its successor."""
+    """The studies whose rows the present rule of a claim has judged: that of now, and those before it."""
     names, rule = {claim["id"], claim.get("formerly", "")}, rule_of(claim)
     versions = [_claims(_blob(commit, LEDGER)).get(name, {}) for commit, *_ in commits for name in names]
     return {version["data"] for version in versions if version.get("data") and rule_of(version) == rule}
