@@ -4,8 +4,10 @@ import re
 import textwrap
 import tomllib
 
+import numpy as np
 import pytest
 from conftest import ROOT
+from scipy.stats import spearmanr
 
 from figures import __main__ as command_line
 from figures.experiments import claims, runner, significance, tables
@@ -191,6 +193,32 @@ def test_numbers_that_reasons_give_are_those_of_the_results():
     ep, gfitc, sep = nearer.values()
     said = f"EP's by {ep:.0f} % and GFITC's by {gfitc:.0f} %, and farther than SEP's by {-sep:.0f} %"
     assert said in why["vil-fig3-boundary"]
+
+
+def curves_with_M(curves):
+    """How many of the curves of `mean_curves` fall with M, and how many rise."""
+    size = curves.index.get_level_values("M")
+    signs = [np.sign(spearmanr(size[curves.index.get_level_values("data") == data], curve).statistic)
+             for data, part in curves.groupby(level="data") for _, curve in part.items() if np.ptp(curve) > 0]
+    return signs.count(-1), signs.count(1)
+
+
+def test_numbers_that_reasons_give_for_classification():
+    from figures.experiments.bui2017 import classification_claims
+
+    why = {claim.id: claim.why for claim in LEDGER}
+    wide = classification_claims.losses("error_rate")
+    ties = {other: 100 * (wide[0.5] == wide[other]).mean() for other in (0.0, 1.0)}
+    assert (f"Of the pairs with EP {ties[1.0]:.0f} % are ties, and {ties[0.0]:.0f} % of those with VFE"
+            in why["bui-fig6-error-half"])
+    error, nll = (classification_claims.ranks(metric) for metric in ("error_rate", "nll"))
+    first, second = (classification_claims.in_order_of_rank(metric)[:2] for metric in ("error_rate", "nll"))
+    assert first == [0.5, 0.8] and second == [0.8, 0.5]
+    assert (f"0.5 is first, {error[0.8].value - error[0.5].value:.2f} of a rank before 0.8, and in the negative log-likelihood "
+            f"0.8, {nll[0.5].value - nll[0.8].value:.2f} of a rank before 0.5;") in why["bui-fig7-advice"]
+    for name, metric in (("bui-fig28-M", "error_rate"), ("bui-fig30-M", "nll")):
+        fall, rise = curves_with_M(classification_claims.mean_curves(metric).drop("sonar"))
+        assert f"of their 40 curves {fall} fall and {rise} rise." in why[name]
 
 
 def test_numbers_that_reasons_give_for_the_mended_rules():
