@@ -198,7 +198,7 @@ def test_shares_leave_ties_out(made_up):
     assert measured.wins("error_rate", 0.0, 1.0) == (100, 100, 100)
     assert uci_classification.share(measured.losses("error_rate"), 0.0, 0.5) is None
     assert measured.least_win("nll", 0.5, [0.0, 1.0]).value == pytest.approx(5)
-    assert measured.farthest_from_even("nll", 0.0, [0.5, 1.0]) == pytest.approx(45)
+    assert measured.farthest_from_even("nll", 0.0, [0.5, 1.0]).value == pytest.approx(45)
 
 
 def test_ranks_and_pairings(made_up):

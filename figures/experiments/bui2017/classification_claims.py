@@ -56,7 +56,15 @@ def least_win(metric, alpha, others, label="true"):
 
 def farthest_from_even(metric, alpha, others, label="true"):
     """By how many points the shares that `alpha` wins against the others differ from 50 % at most."""
-    return max(abs(wins(metric, alpha, other, label).value - EVEN) for other in others)
+    wide = losses(metric, label)
+    votes = [rows.groupby(level=["data", "split"]).sum()
+             for other in others for rows in (wide[alpha] < wide[other], wide[alpha] != wide[other])]
+
+    def distance(*means):
+        won, untied = np.array(means[::2]), np.array(means[1::2])
+        return np.abs(100 * won / untied - EVEN).max(axis=0)
+
+    return significance.of_means(votes, distance)
 
 
 def beats_clearly(wide, first, second):
