@@ -6,15 +6,18 @@ works on those. Begin with `power_ep.regression`, `exact.infer` or `training.fit
 """
 
 from pepcore import datasets, exact, metrics, online, power_ep, training
+from pepcore.gaussian import NotPositiveDefiniteError
 from pepcore.kernels import Blurred, Matern52, SquaredExponential, Sum
 from pepcore.likelihoods import Gaussian, Logit, Poisson, Probit, StudentT
-from pepcore.results import leave_one_out
+from pepcore.results import Fit, Model, leave_one_out
+from pepcore.sites import ImproperCavityError, Sites
 from pepcore.threads import keep_freed_memory
 
 keep_freed_memory()
 
 __version__ = "0.1.0"
 __all__ = [
-    "Blurred", "Gaussian", "Logit", "Matern52", "Poisson", "Probit", "SquaredExponential", "StudentT", "Sum",
+    "Blurred", "Fit", "Gaussian", "ImproperCavityError", "Logit", "Matern52", "Model", "NotPositiveDefiniteError", "Poisson",
+    "Probit", "Sites", "SquaredExponential", "StudentT", "Sum",
     "datasets", "exact", "leave_one_out", "metrics", "online", "power_ep", "training",
 ]

@@ -66,9 +66,10 @@ def smll(y: ArrayLike, mean: ArrayLike, variance: ArrayLike, y_train: ArrayLike)
 
 
 def error_rate(y: ArrayLike, prediction: ArrayLike) -> float:
-    """Fraction of test points whose most probable class is wrong; a probability of exactly ½ is half an error.
+    """Fraction of test points whose most probable class is wrong.
 
-    `prediction` holds the probabilities of y = +1 (S,), or those of all classes (S, C). Source: :eq:`gp-metrics`.
+    `prediction` holds the probabilities of y = +1 (S,), of which exactly ½ is half an error, or those of all classes (S, C),
+    of which the first of the largest counts. Source: :eq:`gp-metrics`.
     """
     if np.ndim(prediction) == 2:
         y, prediction = _class_probabilities(y, prediction)

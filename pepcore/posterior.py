@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pepcore.features import Basis
+from pepcore.features import KEPT_ELEMENTS, Basis, row_blocks
 from pepcore.gaussian import Array, cholesky_inverse, log_determinant, safe_cholesky, solve_lower
 from pepcore.threads import one_blas_thread
 from pepcore.validation import as_real, check_count, check_finite, check_inputs
@@ -29,13 +29,16 @@ class Posterior:
     def predict(self, Xs: ArrayLike) -> tuple[Array, Array]:
         """Mean (S,) and variance (S,) of the latent f at Xs (S, D).
 
-        mean(x) = a(x)ᵀm,  variance(x) = h(x) + a(x)ᵀV a(x).
+        mean(x) = a(x)ᵀm,  variance(x) = h(x) + a(x)ᵀV a(x). Many rows are predicted in blocks, in a few megabytes.
         """
         Xs = self._check(Xs)
-        A, h = self.basis.features(Xs)
-        mean = A.T @ self.mean
-        white = solve_lower(self.precision_cholesky, A)  # writes over A
-        return mean, h + np.einsum("ms,ms->s", white, white)
+        mean, variance = np.empty((2, len(Xs)))
+        for rows in row_blocks(len(Xs), len(self.mean), KEPT_ELEMENTS):
+            A, h = self.basis.features(Xs[rows])
+            mean[rows] = A.T @ self.mean
+            white = solve_lower(self.precision_cholesky, A)  # writes over A
+            variance[rows] = h + np.einsum("ms,ms->s", white, white)
+        return mean, variance
 
     def predict_full(self, Xs: ArrayLike) -> tuple[Array, Array]:
         """Mean (S,) and covariance (S, S) of the latent f at Xs (S, D): k(x, x') − aᵀa' + aᵀV a'."""
@@ -54,6 +57,7 @@ class Posterior:
 
         `rng` is a numpy Generator, or what numpy.random.default_rng makes one of, such as an int for a seed.
         """
+        Xs = self._check(Xs)
         size, draw = check_count(size, "size", least=0), _as_generator(rng).standard_normal
         mean, covariance = self.predict_full(Xs)
         root = self._root(covariance, Xs)
@@ -61,6 +65,7 @@ class Posterior:
 
     def log_density(self, Xs: ArrayLike, fs: ArrayLike) -> float | Array:
         """log N(fs; mean, covariance) in nats of the latent values fs (S,) or (T, S) at Xs (S, D), jointly."""
+        Xs = self._check(Xs)
         mean, covariance = self.predict_full(Xs)
         fs = check_finite(as_real(fs, "fs"), "fs")
         if fs.shape[-1:] != mean.shape or fs.ndim > 2:
@@ -105,7 +110,7 @@ class Posterior:
     def _check(self, Xs: ArrayLike) -> Array:
         return check_inputs(Xs, "Xs", columns=self.basis.Z.shape[1])
 
-    def _root(self, covariance: Array, Xs: Any) -> Array:
+    def _root(self, covariance: Array, Xs: Array) -> Array:
         # a covariance of nothing but rounding needs a jitter of that size, not one relative to itself
         rounding = ROUNDING * len(covariance) * self.basis.kernel.diagonal(Xs).mean()
         scale = max(np.diag(covariance).mean(), rounding)

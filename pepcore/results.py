@@ -170,7 +170,7 @@ class Model(Result):
     converged: bool
     message: str  #: why the best start ended, or that learning was interrupted
     #: list of Record, one for each evaluation or step, in order, with "log_evidence" in nats (on mini-batches its
-    #: estimate from each; NaN where an evaluation failed)
+    #: estimate from each, for "sep" and "vi" from every tenth; NaN where an evaluation failed)
     history: list
 
     @property
@@ -199,11 +199,18 @@ class Model(Result):
 
     @property
     def kernel(self) -> Kernel:
-        return self.parameters["kernel"]
+        """The kernel of the one latent function; AttributeError for many classes."""
+        return self._learnt("kernel", "kernels")
 
     @property
     def kernels(self) -> Any:
-        return self.parameters["kernels"]
+        """One kernel for all classes, or a list of C; AttributeError for one latent function."""
+        return self._learnt("kernels", "kernel")
+
+    def _learnt(self, name: str, other: str) -> Any:
+        if name not in self.parameters:
+            raise AttributeError(f"this model has no {name}, but {other}; its parameters are {', '.join(self.parameters)}")
+        return self.parameters[name]
 
     @property
     def Z(self) -> Any:
@@ -214,6 +221,11 @@ class Model(Result):
     def noise(self) -> Any:
         """Noise variance, or (C,) of the classes; None for a likelihood without noise."""
         return self.parameters.get("noise")
+
+
+def refuse_gradient(advice: str) -> dict:
+    """What a `Fit` without a gradient answers, as `partial(refuse_gradient, advice)`."""
+    raise NotImplementedError(advice)
 
 
 def latent_left_out(posterior: Posterior, sites: Sites, X: Array) -> tuple[Array, Array]:
@@ -246,7 +258,8 @@ def leave_one_out(fit: Result, X: ArrayLike, y: ArrayLike) -> LeftOut:
     Raises
     ------
     NotImplementedError if the fit has no site for each datum: blocks, "sep", decoupled bases, streams
-    ValueError if X and y are not the data of the fit
+    ValueError if X and y have another number of rows than the data of the fit, or are seen not to be these data; not every
+        exchange of rows or of targets can be seen
     ImproperCavityError if the others leave no proper posterior; it names the data. Only likelihoods that are not
         log-concave do this.
 

@@ -148,7 +148,7 @@ class Mixing:
 
     Of the last damped sweeps it takes the affine combination whose residual, extrapolated linearly, is least. Far from
     the fixed point, and where the combination left no proper cavity, it takes the plain damped sweep. It keeps `DEPTH`
-    copies of the sites and of their moves, 36 numbers for each site.
+    copies of the sites and of their moves, 4 `DEPTH` numbers for each site.
 
     Source: H. F. Walker and P. Ni, Anderson acceleration for fixed-point iterations, SIAM J. Numer. Anal. 49 (2011).
     """

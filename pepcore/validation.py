@@ -24,7 +24,11 @@ def as_real(value: ArrayLike, name: str, expected: str = "an array of real numbe
     says that it must be `expected`.
     """
     refuse_mask(value, name)
+    if value is None:  # of which NumPy would make NaN
+        raise ValueError(f"{name} = None must be {expected}")
     try:
+        if hasattr(value, "toarray"):
+            raise TypeError("it is a sparse matrix; give value.toarray()")
         array = np.asarray(value)
         if array.dtype.kind not in "biufO":
             raise TypeError(f"its type is {array.dtype}")
@@ -67,6 +71,14 @@ def check_finite(array: Array, name: str) -> Array:
         raise ValueError(f"{name} holds {int(bad.sum())} value(s) that are NaN or infinite, the first at index "
                          f"{first}; drop those rows or fill the values in before the call")
     return array
+
+
+def check_scale(scale: Any, name: str) -> Any:
+    """Return the scale of what is called `name`; ValueError if its square is too large or too small for a float."""
+    if not (np.isfinite(scale).all() and np.all(scale > 0)):
+        raise ValueError(f"{name} varies so much or so little that its variance is no floating-point number; give it in "
+                         "other units")
+    return scale
 
 
 def check_inputs(X: ArrayLike, name: str = "X", columns: int | None = None, copy: bool = False) -> Array:

@@ -74,7 +74,7 @@ registry = {name: _info(name, entry) for name, entry in tomllib.loads(REGISTRY.r
 
 def find(name: str) -> Info:
     """The Info of a data set; for an unknown name, a ValueError that suggests the nearest known ones."""
-    if name in registry:
+    if isinstance(name, str) and name in registry:
         return registry[name]
     close = difflib.get_close_matches(str(name), registry, n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(map(repr, close))}?" if close else f"known are {', '.join(registry)}."

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from pepcore.datasets import origins
 from pepcore.datasets.catalogue import DataError, Dataset, Info, find, registry, verify
 from pepcore.gaussian import Array
-from pepcore.validation import as_real, check_finite
+from pepcore.validation import as_real, check_finite, check_scale
 
 
 class DataNotFoundError(FileNotFoundError):
@@ -35,7 +35,11 @@ def load(name: str, data_home: str | Path | None = None) -> Dataset:
     data_home = data_home if data_home is not None else os.environ.get("PEPCORE_DATA")
     folders = [*([Path(data_home)] if data_home else []), *_checkout()]
     if info.folder == "bundled":
-        X, y = origins.rebuild(info, cache=None)
+        try:
+            X, y = origins.rebuild(info, cache=None)
+        except ImportError as reason:
+            raise DataNotFoundError(f"the data set {name!r} comes with scikit-learn, which cannot be imported ({reason}); "
+                                    'install it: pip install "pepcore[data]"') from reason
         where: str | Path = "scikit-learn's copy"
     else:
         X, y, where = _from_files(info, [*folders, _cache()]) or _from_origin(info, folders)
@@ -83,13 +87,15 @@ def location_scale(train: ArrayLike) -> tuple[Array, Array]:
     """Mean and standard deviation of each column of train (N,) or (N, D), with scale 1 for a column that is constant.
 
     Returns mean and scale, () or (D,), in the units of `train`.
-    Raises ValueError for another shape, no rows, text, NaN or a masked array.
+    Raises ValueError for another shape, no rows, text, NaN, a masked array or values whose variance is no float.
     """
     train = check_finite(as_real(train, "train"), "train")
     if train.ndim not in (1, 2) or train.size == 0:
         raise ValueError(f"train has shape {train.shape}, expected (N,) or (N, D) with N >= 1 and D >= 1")
-    constant = np.ptp(train, axis=0) == 0  # the standard deviation of equal numbers need not round to zero
-    return train.mean(0), np.where(constant, 1.0, train.std(0))
+    with np.errstate(over="ignore", invalid="ignore"):
+        constant = np.ptp(train, axis=0) == 0  # the standard deviation of equal numbers need not round to zero
+        scale = np.where(constant, 1.0, train.std(0))
+    return train.mean(0), check_scale(scale, "train")
 
 
 def standardise(train: ArrayLike, test: ArrayLike) -> tuple[Array, Array]:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pepcore.features import Basis, row_blocks
-from pepcore.gaussian import Array, inverse_lower, multiply_lower, safe_cholesky, solve_lower
+from pepcore.gaussian import Array, multiply_lower, safe_cholesky, solve_lower
 from pepcore.kernels.base import Kernel
 from pepcore.threads import one_blas_thread
 from pepcore.validation import check_inputs
@@ -51,10 +51,10 @@ class Bases:
     def L(self) -> Array:
         return self.basis.L
 
-    @cached_property
+    @property
     def L_inverse(self) -> Array:
         """L⁻¹ (M, M): a product with it takes half the time of a solution, see `multiply_lower`."""
-        return inverse_lower(self.L)
+        return self.basis.L_inverse
 
     @cached_property
     def points(self) -> Array:

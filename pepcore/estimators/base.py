@@ -1,6 +1,8 @@
 """What the estimators share: units, where learning starts, and the names of what was learnt."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -13,18 +15,34 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from pepcore import power_ep, training
 from pepcore.gaussian import Array
 from pepcore.likelihoods import Gaussian, Likelihood, StudentT
-from pepcore.results import Fit, Model
+from pepcore.results import Fit, Model, refuse_gradient
 from pepcore.sweeps import warn
 from pepcore.training.loop import INTERRUPTED
 from pepcore.training.starts import spread_of
 from pepcore.validation import as_real, check_count, check_inputs, check_names, refuse_mask
 
 LEARNABLE = ("kernel", "noise", "Z")
+NO_GRADIENT = partial(refuse_gradient, "a copied or loaded estimator keeps no training data, and so no gradient; fit it again")
 REAL = (Gaussian, StudentT)  # y = f + noise, in any units
 
 
 class PowerEPBase(BaseEstimator):
     """What both estimators share: the units of the inputs, where learning starts, and the names of what was learnt."""
+
+    _is_short = False  # whether the fit is meant to end early, and not to warn of it
+
+    def __getstate__(self) -> dict:
+        """What a copy or a file keeps: all but the training data, which only the gradient of the evidence needs."""
+        state = super().__getstate__()
+        if "model_" not in state:
+            return state
+        fit = replace(state["model_"].fit, _gradient=NO_GRADIENT)
+        return state | {"model_": replace(state["model_"], fit=fit)}
+
+    def _forget(self) -> None:
+        """Leave nothing of an earlier fit, so that a fit that fails or is interrupted leaves no mixture of both."""
+        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
+            delattr(self, name)
 
     def _measure(self, X: Array) -> Array:
         """Set the units of the inputs by X (N, D); X in these units."""
@@ -37,6 +55,8 @@ class PowerEPBase(BaseEstimator):
 
     def _data(self, X: ArrayLike, y: ArrayLike, reset: bool = True, **options: bool) -> tuple[Array, np.ndarray]:
         """X (N, D) and y (N,), checked; numbers in C order, so that a table gives the same digits as an array."""
+        if reset:
+            self._forget()
         refuse_mask(X, "X")
         refuse_mask(y, "y")
         inputs, targets = validate_data(self, X, y, dtype=np.float64, order="C", reset=reset, **options)
@@ -103,8 +123,10 @@ class PowerEPBase(BaseEstimator):
         """Keep what was learnt. Whoever interrupts a fit wants to end whatever it is a part of."""
         if model.message.startswith(INTERRUPTED):
             raise KeyboardInterrupt
-        if self.batch is None and not model.converged:
+        if self.batch is None and not model.converged and not self._is_short:
             message = f"learning has not converged: {model.message}; raise max_evaluations or change the starting kernel"
+            if len(getattr(self, "classes_", ())) > 2:  # its steps do not say whether they are at their end
+                message = f"inference after learning has {model.fit.message}; change the starting kernel or noise"
             warn(message, ConvergenceWarning)
         return self._keep(model)
 

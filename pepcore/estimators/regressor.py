@@ -21,8 +21,18 @@ from pepcore.training.starts import variance_of
 DRAWS: dict[type, Callable] = {
     Gaussian: lambda own, f, rng: f + np.sqrt(own.noise) * rng.standard_normal(f.shape),
     StudentT: lambda own, f, rng: f + own.scale * rng.standard_t(own.degrees, f.shape),
-    Poisson: lambda own, f, rng: rng.poisson(np.exp(f)).astype(float),
+    Poisson: lambda own, f, rng: _counts(f, rng),
 }
+LARGEST = 43.0  # a log rate, beyond which NumPy does not draw counts: they would not fit into 64 bits
+
+
+def _counts(f: Array, rng: np.random.RandomState) -> Array:
+    """Counts drawn at log rates f (T, S)."""
+    if f.max(initial=0.0) > LARGEST:
+        rows = np.flatnonzero((f > LARGEST).any(axis=0)).tolist()
+        raise ValueError(f"the drawn log rates reach {f.max():.3g} at rows {rows[:5]} of X, beyond {LARGEST:g}, where no counts "
+                         "can be drawn; these rows lie far from the data, or the kernel's variance is large")
+    return rng.poisson(np.exp(f)).astype(float)
 
 
 def _noise_is_gaussian(estimator: "PowerEPRegressor") -> bool:

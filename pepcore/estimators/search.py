@@ -1,7 +1,6 @@
 """Estimators that choose the power α by predictions of data that were left out."""
 
 import time
-import warnings
 from collections.abc import Callable, Sequence
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -11,7 +10,6 @@ from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 from sklearn.base import is_classifier
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
@@ -87,9 +85,9 @@ def _path(
     fewer = {name: max(1, check_count(settings[name], name, least=0) // SHARE) for name in ("max_evaluations", "epochs")}
     for alpha in alphas:
         start = time.perf_counter()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # a short fit is meant to end early
-            fit = type(fresh)(**settings | {"alpha": alpha}).fit(X[learn], y[learn])
+        fit = type(fresh)(**settings | {"alpha": alpha})
+        fit._is_short = True
+        fit.fit(X[learn], y[learn])
         seconds.append(time.perf_counter() - start)
         scores.append(score(fit, X[predict], y[predict]))
         settings |= fewer | fit._goes_on()

@@ -92,8 +92,8 @@ class Joint:
     def tilted(self, mean: Array, variance: Array, noise: Array, alpha: float) -> Tilted:
         """Moments of the factor's power alpha for f ~ N(mean, variance), both (C, N); noise (C,) > 0.
 
-        With the factor's two values b < a: l = log b + log(1 + α P R)/α, R = ((a/b)^α − 1)/α, and P the probability
-        that f_y is the largest.
+        With the factor's two values, a where f_y is the largest and b elsewhere, and P the probability that it is:
+        l = log b + log(1 + α P R)/α, R = ((a/b)^α − 1)/α.
         """
         log_p, slope, bend = log_largest(self.y, mean, variance + noise[:, None])
         if self.epsilon == 0:

@@ -265,6 +265,9 @@ def _number_of_classes(classes: int | None, sizes: dict, y: Array | None) -> int
         C = max(sizes.values())
     elif y is not None:
         C = int(y.max()) + 1 if y.max() >= 0 else 0
+        if C > len(y):
+            raise ValueError(f"the largest of the {len(y)} labels is {C - 1}, so there would be more classes than labels; count "
+                             "the labels from 0, as numpy.unique(y, return_inverse=True)[1] does, or give classes")
     else:
         raise ValueError("give classes, the number of classes: neither kernels nor Z nor noise tell it")
     if C < 2:

@@ -62,7 +62,8 @@ def fit(
     seed : int, for the choice of Z
     callback : called with the dict that enters the history, after each iteration, or with "lbfgs" after each evaluation
         that gave a number. `record.parameters` is a dict "kernels", "Z", "noise" (of "joint" also "q", with mean (M,)
-        and root (M, M) of the covariance of each class's q(v)), and `record.result()` makes the MulticlassFit there.
+        and root (M, M) of the covariance of each class's q(v)), and `record.result()` makes the MulticlassFit there. With
+        "adaptive" and "adam" these are the values after the step, while the record has the evidence before it.
 
     Raises ValueError as `multiclass.infer`, and for unknown words, or an optimiser and an update that do not go
     together.

@@ -6,6 +6,7 @@ datum's sites.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -21,7 +22,7 @@ from pepcore.multiclass.learning import LEARNABLE, model_of
 from pepcore.multiclass.maps import ClassMaps, solve_posteriors
 from pepcore.multiclass.sites_tied import TiedSites, check_tied_sites
 from pepcore.normal_equations import solve_posterior
-from pepcore.results import Model
+from pepcore.results import Model, refuse_gradient
 from pepcore.sites import Sites, check_sites
 from pepcore.sweeps import halving
 from pepcore.threads import one_blas_thread
@@ -31,6 +32,7 @@ from pepcore.training.loop import Learner, remedied, run
 from pepcore.validation import check_count, check_inputs, check_names, check_not_negative, check_step, check_targets
 
 TIED = ("sep", "vi")
+NO_GRADIENT = partial(refuse_gradient, "learning on batches keeps no gradient; call multiclass.infer at the learnt values for it")
 RECORD = 10  # for these the evidence is estimated in every tenth step: it costs two more factorisations
 
 
@@ -59,14 +61,15 @@ def fit_minibatch(
     optimise : which of "kernels", "Z", "noise" to learn
     batch, epochs : int
     rate : float, or a callable from the number of steps taken to the rate of the next, for one that falls
-        Adam's step in logarithms of positive parameters and in Z over `spread`; 0 from the start moves the sites only.
+        Adam's step in logarithms of positive parameters and in Z over `spread`; the number 0 moves the sites only.
     step : float in (0, 1], or None; for "sep" and "vi" how much of the sum a batch replaces; None is 1/t in step t
         until every datum had its turn, and the batch's share of the data afterwards, or from the beginning if `sites`
         are given. For "ep" and "gfitc" the damped step of the batch's own sites; None is 1.
     spread : (D,), units of Z's columns
         None for the spread of the Z given or, in columns where all of these are equal, of the inputs (of the first batch).
     seed : int, for the order of the data
-    callback : callable (record) or None, called after each step with "step" and "log_evidence" (NaN if not estimated)
+    callback : callable (record) or None, called after each step with "step" and "log_evidence" (NaN where it is not estimated:
+        for "sep" and "vi" in nine steps of ten, which do not enter the history)
         `record.result()` makes a MulticlassFit with the posterior of that moment, in which the sites of a datum stand on
         the features of its last turn.
 
@@ -90,7 +93,9 @@ def fit_minibatch(
     advice = "0 moves the sites only, 0.01 suits most problems"
     rate_at = lambda steps: check_not_negative(rate(steps) if callable(rate) else rate, "rate", advice)
     kind = _Tied if approximation in TIED else _PerDatum
-    learner: Any = kind(method, batches.size, values, optimise, units_of(values["Z"], batches, spread), rate_at, step)
+    rate_at(0)
+    learnt = optimise if callable(rate) or rate else ()
+    learner: Any = kind(method, batches.size, values, learnt, units_of(values["Z"], batches, spread), rate_at, step)
     if sites is not None:
         learner.resume(sites)
     return run(learner, _steps(learner, batches, epochs), f"{epochs} epochs", callback)
@@ -114,7 +119,7 @@ class _Learner(Learner):
     def __init__(
         self, method: Method, N: int, values: dict, optimise: tuple, spread: Array, rate: Callable, step: float | None,
     ) -> None:
-        super().__init__(values, Coordinates(optimise if rate(0) else (), spread), rate)
+        super().__init__(values, Coordinates(optimise, spread), rate)
         self.method, self.N, self.given_step = method, N, step
         self.state: Any = None  # of the last batch, before its sites moved
 
@@ -129,12 +134,12 @@ class _Learner(Learner):
         # the sites of every datum go on being written into
         sites = Sites(self.sites.tau.copy(), self.sites.nu.copy()) if isinstance(self.sites, Sites) else self.sites
         ending: dict[str, Any] = {"converged": False, "message": f"after {self.steps} steps", "sweeps": self.steps}
-        found = posteriors, evidence, self.values["noise"], sites, _no_gradient
+        found = posteriors, evidence, self.values["noise"], sites, NO_GRADIENT
         return self.method.result(maps, *found, **ending, history=list(self.history))
 
     def finish(self, message: str) -> Model:
         """What was learnt."""
-        return model_of(self.values, self.result(), self.history, False, message)
+        return replace(model_of(self.values, self.result(), self.history, False, message), evaluations=self.steps)
 
 
 class _Tied(_Learner):
@@ -259,7 +264,3 @@ class _PerDatum(_Learner):
         posteriors = solve_posteriors(self.precisions, self.shifts, concave=False)
         sites = Sites(self.sites.tau[..., rows], self.sites.nu[..., rows])
         return sites_each.local_moments(maps, factors, self.values["noise"], self.method.alpha, sites, posteriors, weight=weight)
-
-
-def _no_gradient() -> dict:
-    raise NotImplementedError("learning on batches keeps no gradient; call multiclass.infer at the learnt values for it")

@@ -24,6 +24,7 @@ REACH = 8.0  # a rival more than so many of its deviations below is beaten, to 1
 PANEL = 6.0  # length of a panel in units of the narrowest feature in it; with so many nodes the error is 3e-12
 FAR = -35.0  # below this Φ is near the smallest number there is
 WIDE = 50.0  # windows so many times a rival's deviation are looked at again
+FARTHEST = 1e8  # deviations between two means, beyond which rounding leaves no digits to place nodes by
 LEGENDRE = np.polynomial.legendre.leggauss(16)
 
 
@@ -63,6 +64,7 @@ def log_largest(y: np.ndarray, mean: Array, variance: Array) -> tuple[Array, Arr
     Source: villacampa2017 eqs (3) and (68); :eq:`mc-largest`.
     """
     C, N = mean.shape
+    check_reach(mean, variance)
     others, every = rivals_of(y, C), np.arange(N)
     spread = np.sqrt(np.take_along_axis(variance, others, axis=0))
     race = _Race(mean[y, every], variance[y, every], np.take_along_axis(mean, others, axis=0), spread)
@@ -74,6 +76,16 @@ def log_largest(y: np.ndarray, mean: Array, variance: Array) -> tuple[Array, Arr
             total[y[rows], rows] = own
             total[others[:, rows], rows] = other
     return log_p, slope, bend
+
+
+def check_reach(mean: Array, variance: Array) -> None:
+    """Raise ValueError for variances that are not positive, and for means too far apart for any panels; both (C, N)."""
+    if not (variance > 0).all():
+        raise ValueError(f"the variance of f and its noise together must be positive, got {variance.min():.3g}; give some noise")
+    apart = ((mean.max(axis=0) - mean.min(axis=0)) ** 2 / variance.min(axis=0)).max()
+    if apart > FARTHEST**2:
+        raise ValueError(f"latent means lie {np.sqrt(apart):.2g} deviations apart, expected at most {FARTHEST:.0e}: the kernel's "
+                         "variance is too large, or the noise too small")
 
 
 def probabilities(mean: Array, variance: Array) -> Array:

@@ -7,6 +7,7 @@ order of the data is left, so all sites may move at once, and it takes a fractio
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -17,7 +18,7 @@ from pepcore.features import Basis
 from pepcore.gaussian import Array, log_determinant, safe_cholesky, solve_lower
 from pepcore.kernels.base import Kernel
 from pepcore.likelihoods.scalar import Likelihood
-from pepcore.online.sequential import no_gradient, site_log_mass
+from pepcore.online.sequential import NO_GRADIENT, site_log_mass
 from pepcore.posterior import Posterior
 from pepcore.results import Fit
 from pepcore.sites import ImproperCavityError, Sites, cavity, move, parallel, target
@@ -35,12 +36,17 @@ from pepcore.validation import (
 )
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class FixedBasisFit(Fit):
+    """A `Fit` whose sites are those of csato2002; `alpha` is 1 whatever rho is, and other data cannot be added to it."""
+
+
 @one_blas_thread
 def infer(
     kernel: Kernel, Z: ArrayLike, X: ArrayLike, y: ArrayLike, likelihood: Likelihood, *,
     rho: float = 1.0, step: float = 1.0, tolerance: float = 1e-8, max_sweeps: int = 200, jitter: float = 1e-6,
     callback: Callable | None = None,
-) -> Fit:
+) -> FixedBasisFit:
     """Sparse EP on the basis Z with the sites of csato2002 (rho = 1), of Power EP (rho = 0), or in between.
 
     Parameters
@@ -50,7 +56,7 @@ def infer(
     rho : float, in [0, 1]; part of the residual variance h that belongs to the process when a site is computed
     step, tolerance, max_sweeps, jitter, callback : as in `power_ep.infer`
 
-    Returns a Fit without a gradient. Its `log_evidence` counts what the projections lose, ½ τ ρ h for each datum.
+    Returns a FixedBasisFit, without a gradient. Its `log_evidence` counts what the projections lose, ½ τ ρ h for each datum.
     Raises ValueError for wrong shapes, NaN, labels the likelihood does not know, a rho outside [0, 1], options of the
     sweeps that `pepcore.sweeps` refuses, a jitter outside [0, 1e-2].
     Source: csato2002 sections 4.4 and 4.5; :eq:`cs-rho`, :eq:`cs-fine`.
@@ -66,7 +72,7 @@ def infer(
     evaluate = partial(_evaluate, A, h, y, likelihood, check_fraction(rho, "rho"))
     state, ending = run_sweeps(evaluate, parallel, Sites.flat(len(X)), **options, callback=callback)
     posterior = Posterior(basis, state.mean, state.precision_cholesky)
-    return Fit(state.log_evidence, posterior, likelihood, 1.0, state.sites, no_gradient, **ending)
+    return FixedBasisFit(state.log_evidence, posterior, likelihood, 1.0, state.sites, NO_GRADIENT, **ending)
 
 
 class _State(NamedTuple):

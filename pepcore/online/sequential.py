@@ -1,6 +1,7 @@
 """Learning one datum after the other in a `Process`, for streams and for sparse EP alike."""
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,10 @@ from scipy.linalg import blas
 from pepcore.gaussian import Array
 from pepcore.likelihoods.scalar import Likelihood
 from pepcore.online.process import Process
+from pepcore.results import refuse_gradient
 
+NO_GRADIENT = partial(refuse_gradient, "csato2002's methods do not learn hyper-parameters, so there is no gradient of the "
+                                       "evidence; learn them with training.fit and give the kernel that it returns")
 LOST = 1e-8  # part of a variance that a site leaves, below which dividing the site out would leave mostly rounding
 BLOCK = 128  # rows whose covariances with each other and with the basis vectors are computed together
 
@@ -206,9 +210,3 @@ def site_log_mass(tau: Any, nu: Any, mean: Any, variance: Any) -> Any:
     """log E[exp(νf − ½τf²)] under f ~ N(mean, variance), with 1 + τ · variance > 0; the arguments broadcast."""
     growth = 1 + tau * variance
     return 0.5 * ((nu**2 * variance + 2 * nu * mean - tau * mean**2) / growth - np.log(growth))
-
-
-def no_gradient() -> dict:
-    """What a `Fit` without gradient answers."""
-    raise NotImplementedError("csato2002's methods do not learn hyper-parameters, so there is no gradient of the "
-                              "evidence; learn them with training.fit and give the kernel that it returns")

@@ -13,7 +13,7 @@ from pepcore.kernels.base import Kernel
 from pepcore.likelihoods.scalar import Likelihood
 from pepcore.normal_equations import check_left_out
 from pepcore.online.process import Process
-from pepcore.online.sequential import DirectedSites, Learner, no_gradient
+from pepcore.online.sequential import NO_GRADIENT, DirectedSites, Learner
 from pepcore.online.streaming import State, start
 from pepcore.results import Fit, LeftOut
 from pepcore.sites import Sites
@@ -48,6 +48,9 @@ class OnlineFit(Fit):
         Source: csato2002 eq. (131); :eq:`loo-direction`.
         """
         basis, mean, C = self.posterior.basis, self.posterior.mean, self.posterior.precision_cholesky
+        chosen = self.basis >= 0
+        if not np.array_equal(X[self.basis[chosen]], basis.Z[chosen]):
+            raise ValueError("X must be the data of the fit, in the same order; its basis vectors are not where they were")
         left_mean, left_variance, kept = (np.empty(len(X)) for _ in range(3))
         for rows in row_blocks(len(X), len(mean)):
             tau, directions = self.sites.tau[rows], (self.projection[rows] @ basis.L).T
@@ -135,5 +138,5 @@ def infer(
     state = replace(state, process=learner.process.compact(), seen=len(X), log_predictive=report["log_predictive"])
     result = report["log_evidence"], report["posterior"], likelihood, 1.0, Sites(sites.tau, sites.nu)
     more: dict[str, Any] = {"state": state, "projection": sites.A @ learner.process.W[:, learner.process.used]}
-    return OnlineFit(*result, no_gradient, converged, message, len(history), history, **more)
+    return OnlineFit(*result, NO_GRADIENT, converged, message, len(history), history, **more)
 

@@ -9,7 +9,7 @@ from pepcore.gaussian import Array
 from pepcore.kernels.base import Kernel
 from pepcore.likelihoods.scalar import Likelihood
 from pepcore.online.process import Process
-from pepcore.online.sequential import Learner, no_gradient
+from pepcore.online.sequential import NO_GRADIENT, Learner
 from pepcore.posterior import Posterior
 from pepcore.results import Result
 from pepcore.threads import one_blas_thread
@@ -29,7 +29,7 @@ class State(Result):
     novelty: float
     process: Process  #: the numbers themselves; not to be changed
     seen: int = 0  #: data so far
-    log_predictive: float = 0.0  #: Σ log p(y_n | the data before n) in nats: how well each datum was predicted
+    log_predictive: float = 0.0  #: Σ log p(y_n | the data before n) in nats; of the state of `infer`, the last sweep's
 
     @property
     def basis(self) -> np.ndarray:
@@ -68,7 +68,7 @@ class State(Result):
 
     @property
     def gradient(self) -> dict:
-        return no_gradient()
+        return NO_GRADIENT()
 
     @property
     def converged(self) -> bool:

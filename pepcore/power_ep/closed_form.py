@@ -40,7 +40,7 @@ from pepcore.gaussian import (
 from pepcore.kernels.base import Kernel
 from pepcore.likelihoods import Gaussian
 from pepcore.posterior import Posterior
-from pepcore.results import Fit
+from pepcore.results import Fit, refuse_gradient
 from pepcore.sites import Sites
 from pepcore.threads import one_blas_thread
 from pepcore.validation import (
@@ -127,17 +127,20 @@ def add_data(fit: Fit, X: ArrayLike, y: ArrayLike) -> Fit:
 
     Parameters
     ----------
-    fit : Fit with Gaussian noise and one power for all data, of `regression` or `add_data`
+    fit : Fit with Gaussian noise and one power for all data, of `regression` or `add_data`; or of `infer`, if it converged
     X, y : (N, D) new inputs, (N,) new targets
 
     Returns a Fit without sites and gradient, since it keeps no data.
-    Raises ValueError for another likelihood, private powers, wrong shapes or NaN.
+    Raises ValueError for another likelihood, private powers, inference that has not converged, wrong shapes or NaN.
     Source: :eq:`sr-collapsed`, :eq:`sr-evidence`.
     """
     sparse = type(fit) is Fit and isinstance(fit.posterior, Posterior)
     if not sparse or not isinstance(fit.likelihood, Gaussian) or np.ndim(fit.alpha):
         raise ValueError("add_data needs a Fit of power_ep.regression, with Gaussian noise and one power for all data (of a "
                          f"Model, give its fit); got {fit!r:.60}; fit all data anew instead")
+    if not fit.converged:
+        raise ValueError(f"add_data needs a fit that has converged, but this one has {fit.message}; fit all data anew, with "
+                         "power_ep.regression, which needs no sweeps")
     old, noise, alpha = fit.posterior, fit.likelihood.noise, fit.alpha
     X = check_inputs(X, "X", columns=old.basis.Z.shape[1])
     y = check_targets(y, len(X), copy=True)
@@ -151,11 +154,8 @@ def add_data(fit: Fit, X: ArrayLike, y: ArrayLike) -> Fit:
     quadratic = ((y - mean @ A) ** 2 / d).sum() + moved @ moved
     determinants = np.log(2 * np.pi * d).sum() + log_determinant(C) - log_determinant(old.precision_cholesky)
     log_evidence = fit.log_evidence - 0.5 * (determinants + quadratic) - penalty(h, noise, alpha)
-    return Fit(float(log_evidence), Posterior(old.basis, mean, C), fit.likelihood, alpha, None, _no_gradient)
-
-
-def _no_gradient() -> dict:
-    raise NotImplementedError("add_data keeps no gradient; call power_ep.regression on all data for it")
+    no_gradient = partial(refuse_gradient, "add_data keeps no gradient; call power_ep.regression on all data for it")
+    return Fit(float(log_evidence), Posterior(old.basis, mean, C), fit.likelihood, alpha, None, no_gradient)
 
 
 # --- point-wise -------------------------------------------------------------------------------------------------------

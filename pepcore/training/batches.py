@@ -25,7 +25,8 @@ class InMemory:
         if len(data) != 2:
             raise ValueError(f"data is a tuple of {len(data)}, expected (X, y); give a list if these are batches")
         X, y = data
-        self.X = X if hasattr(X, "dtype") else as_real(X, "X")  # an array stays as it is, and where it is
+        # an array stays as it is, and where it is
+        self.X = X if hasattr(X, "dtype") and not hasattr(X, "toarray") else as_real(X, "X")
         if self.X.ndim != 2 or 0 in self.X.shape:
             raise ValueError(f"X has shape {self.X.shape}, expected (N, D) with N >= 1 and D >= 1")
         (self.size, self.columns), self.labels = self.X.shape, check_targets(y, len(self.X))

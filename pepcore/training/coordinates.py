@@ -106,11 +106,16 @@ class Coordinates:
         return [name for name in values if name in self.learn]
 
     def _leaves(self, values: dict) -> list:
-        """(name, number or array) in the order of the vector; ValueError for a logarithm of 0."""
+        """(name, number or array) in the order of the vector; ValueError for a logarithm of 0 or one that is too far from 0."""
         names = self._learnt(values)
         zero = [key for name in names if name in POSITIVE for key, part in _named(name, values[name]) if not np.all(part > 0)]
         if zero:
             raise ValueError(f"{zero} cannot be learnt from a start at 0: start at a small positive value.")
+        far = [key for name in names if name in POSITIVE for key, part in _named(name, values[name])
+               if np.any(np.abs(np.log(part)) > LOG_LIMIT)]
+        if far:
+            raise ValueError(f"{far} cannot be learnt from a start below e^-{LOG_LIMIT:.0f} or above e^{LOG_LIMIT:.0f}: give "
+                             "the data in other units")
         return [(name, part) for name in names for part in _arrays(values[name], values[name])]
 
 

@@ -134,7 +134,8 @@ def run(
         result of that moment for the callback, and `finish(message)`, which makes what this function returns
     steps : iterable of what `step` is given, such as batches
     message : str, what the message says if all steps were taken
-    callback : callable (record) or None, called after each step; a record with "log_evidence" enters the history
+    callback : callable (record) or None, called after each step; a record whose "log_evidence" the step gave enters the
+        history, the others have NaN
     count : str, the name of a step's number in the records
     mended : tuple of errors after which the last step is taken back, and learning ends
     """
@@ -143,7 +144,7 @@ def run(
             for item in steps:
                 said = learner.step(item)
                 learner.steps += 1
-                record = Record({count: learner.steps} | said)
+                record = Record({count: learner.steps, "log_evidence": np.nan} | said)
                 if "log_evidence" in said:
                     learner.history.append(record)
                 record.show(callback, learner.result, learner.values)

@@ -15,7 +15,7 @@ from pepcore.likelihoods.scalar import Likelihood
 from pepcore.normal_equations import natural_parameters, solve_posterior
 from pepcore.posterior import Posterior
 from pepcore.power_ep import iterative
-from pepcore.results import Fit, Model
+from pepcore.results import Fit, Model, refuse_gradient
 from pepcore.sites import Sites
 from pepcore.sweeps import halving, infer_from, unless_astray
 from pepcore.threads import one_blas_thread
@@ -34,13 +34,14 @@ from pepcore.validation import (
     check_targets,
 )
 
+NO_GRADIENT = partial(refuse_gradient, "learning on batches keeps no gradient; call power_ep.infer at the learnt values for it")
 STREAM_ELEMENTS = 10**8  # the features of all data are kept for the last fit if they are fewer numbers, 0.8 GB
 
 
 @one_blas_thread
 def fit_minibatch(
     kernel: Kernel | None, X: ArrayLike, y: ArrayLike, likelihood: Likelihood, *,
-    M: int = 50, alpha: float | Array = 0.5, Z: str | ArrayLike = "kmeans",
+    M: int = 50, alpha: float = 0.5, Z: str | ArrayLike = "kmeans",
     optimise: Iterable[str] = ("kernel", "Z", "likelihood"), batch: int = 200, epochs: int = 20, rate: float = 0.02,
     step: float = 1.0, jitter: float = 1e-6, max_sweeps: int = 50, seed: int | np.random.Generator = 0,
     progress: bool = False, callback: Callable | None = None,
@@ -79,7 +80,7 @@ def fit_minibatch(
     check_likelihood(likelihood)
     X = check_inputs(X, "X")
     y = likelihood.validate(check_targets(y, len(X)))
-    alpha, jitter = check_alpha(alpha), check_jitter(jitter)
+    alpha, jitter = float(check_alpha(alpha)), check_jitter(jitter)
     batch, epochs = check_count(batch, "batch"), check_count(epochs, "epochs")
     max_sweeps, step = check_count(max_sweeps, "max_sweeps", least=0), check_step(step)
     rate = check_not_negative(rate, "rate", "0 moves the sites only, 0.02 suits most problems")
@@ -187,7 +188,7 @@ class _Learner(Learner):
         posterior = Posterior(basis, *solve_posterior(self.precision, self.shift, concave=False))
         ending: dict[str, Any] = {"converged": False, "message": f"after {len(self.history)} steps", "sweeps": 0}
         found = self.history[-1]["log_evidence"], posterior, self.values["likelihood"], self.alpha
-        return Fit(*found, Sites(self.tau.copy(), self.nu.copy()), _no_gradient, **ending, history=list(self.history))
+        return Fit(*found, Sites(self.tau.copy(), self.nu.copy()), NO_GRADIENT, **ending, history=list(self.history))
 
     def finish(self, message: str) -> Model:
         """What was learnt, with inference on all data."""
@@ -197,7 +198,3 @@ class _Learner(Learner):
         data = values["kernel"], values["Z"], self.X, self.y, values["likelihood"]
         fit = infer_from(lambda sites: iterative.infer(*data, sites=sites, **options), Sites(self.tau, self.nu))
         return Model(values, fit, len(self.history), fit.converged, message, self.history)
-
-
-def _no_gradient() -> dict:
-    raise NotImplementedError("learning on batches keeps no gradient; call power_ep.infer at the learnt values for it")

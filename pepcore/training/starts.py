@@ -1,6 +1,5 @@
 """Where training starts: a kernel at the data's scales, and pseudo-inputs among the data."""
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,7 @@ from numpy.typing import ArrayLike
 from pepcore.gaussian import Array
 from pepcore.kernels import SquaredExponential
 from pepcore.likelihoods import Gaussian, Logit, Probit, StudentT
-from pepcore.validation import check_count, check_inputs, check_kernel, check_targets
+from pepcore.validation import check_count, check_inputs, check_kernel, check_scale, check_targets
 
 UNITS_OF_F = (Gaussian, StudentT, Probit, Logit)  # y = f + noise, or labels of about the size that f has at the start
 KMEANS_ROWS = 20_000  # k-means only has to spread Z over the data, for which a sample is enough
@@ -48,14 +47,24 @@ def choose_pseudo_inputs(X: ArrayLike, M: int, how: str = "kmeans", seed: int | 
         return subset
     if how != "kmeans":
         raise ValueError(f'Z must be "kmeans", "subset" or an (M, D) array; got {how!r}.')
-    from scipy.cluster.vq import kmeans2  # imported on demand: it would slow down `import pepcore`
-
     spread = spread_of(X)
     sample = X if len(X) <= KMEANS_ROWS else X[rng.choice(len(X), KMEANS_ROWS, replace=False)]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # an emptied cluster keeps its last centre, which is as good a start
-        centres, _ = kmeans2(sample / spread, subset / spread, iter=10, minit="matrix")
-    return centres * spread
+    return _kmeans(sample / spread, subset / spread) * spread
+
+
+def _kmeans(X: Array, centres: Array, rounds: int = 10) -> Array:
+    """Lloyd's algorithm for X (N, D) from centres (M, D); an emptied cluster keeps its last centre, as good a start as any.
+
+    SciPy's kmeans2 does the same, with a warning that only the filters of the whole process could keep from the user.
+    """
+    from scipy.cluster.vq import vq  # imported on demand: it would slow down `import pepcore`
+
+    for _ in range(rounds):
+        nearest, _ = vq(X, centres)
+        count = np.bincount(nearest, minlength=len(centres))
+        sums = np.stack([np.bincount(nearest, column, len(centres)) for column in X.T], axis=1)
+        centres = np.where(count[:, None] > 0, sums / np.maximum(count, 1)[:, None], centres)
+    return centres
 
 
 def starting_points(Z: str | ArrayLike, X: Array, M: int, rng: np.random.Generator) -> Array:
@@ -69,19 +78,11 @@ def spread_of(X: Array) -> Array:
     """Standard deviation of each input, 1 for a constant one (where rounding can leave a deviation of 1e-17)."""
     with np.errstate(over="ignore", invalid="ignore"):
         spread = np.where(np.ptp(X, axis=0) > 0, X.std(axis=0), 1.0)
-    return _measured(spread, "X")
+    return check_scale(spread, "X")
 
 
 def variance_of(y: Array) -> float:
     """Variance of the targets, 1 for constant ones."""
     with np.errstate(over="ignore", invalid="ignore"):
         variance = y.var() if np.ptp(y) > 0 else 1.0
-    return float(_measured(variance, "y"))
-
-
-def _measured(scale: Any, name: str) -> Any:
-    """The scale of what is called `name`; ValueError if its square is too large or too small for a float."""
-    if not (np.isfinite(scale).all() and np.all(scale > 0)):
-        raise ValueError(f"{name} varies so much or so little that its variance is no floating-point number; give it in "
-                         "other units")
-    return scale
+    return float(check_scale(variance, "y"))

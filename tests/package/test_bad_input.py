@@ -6,8 +6,9 @@ for y ~ N(0, AᵀA + diag d), stack R = qr([A D^-½, I]ᵀ).
 
 import numpy as np
 import pytest
+from scipy import sparse
 
-from pepcore import decoupled, exact, multiclass, power_ep, training
+from pepcore import decoupled, exact, multiclass, online, power_ep, training
 from pepcore.kernels import Matern52, SquaredExponential
 from pepcore.likelihoods import Gaussian, Probit, StudentT
 from pepcore.multiclass import learning, minibatch
@@ -628,3 +629,35 @@ def test_lists_and_integers_are_as_good_as_arrays():
     by_list = regression(X.tolist(), y.tolist(), Z.tolist())
     by_integers = regression(X.astype(int), y.astype(int), Z.astype(int))
     assert by_list.log_evidence == by_integers.log_evidence == regression(X, y, Z).log_evidence
+
+
+def test_nothing_and_sparse_matrices_are_named():
+    kernel, X = SquaredExponential(), np.arange(6.0)[:, None]
+    with pytest.raises(ValueError, match="noise = None must be"):
+        power_ep.regression(kernel, X[:2], X, X[:, 0], noise=None)
+    for call in (lambda: power_ep.regression(kernel, X[:2], sparse.csr_array(X), X[:, 0]),
+                 lambda: multiclass.fit_minibatch(kernel, X[:2], (sparse.csr_array(X), np.arange(6) % 2))):
+        with pytest.raises(ValueError, match="toarray"):
+            call()
+
+
+def test_data_are_added_to_fits_of_sparse_regression_at_rest_only():
+    kernel, X = SquaredExponential(), np.linspace(0, 3, 30)[:, None]
+    y, Z, noise = np.sin(X[:, 0]), X[::6], Gaussian(0.1)
+    with pytest.warns(RuntimeWarning, match="EP has not converged"):
+        unfinished = power_ep.infer(kernel, Z, X, y, noise, max_sweeps=0)
+    for fit, said in ((online.fixed_basis.infer(kernel, Z, X, y, noise), "needs a Fit of power_ep.regression"),
+                      (unfinished, "has converged, but this one has")):
+        with pytest.raises(ValueError, match=said):
+            power_ep.add_data(fit, X, y)
+    whole = power_ep.regression(kernel, Z, X, y, noise=0.1)
+    begun = power_ep.infer(kernel, Z, X[:20], y[:20], noise, alpha=0.5)
+    assert power_ep.add_data(begun, X[20:], y[20:]).log_evidence == pytest.approx(whole.log_evidence, abs=1e-5)
+
+
+def test_means_too_far_apart_for_a_quadrature_are_refused():
+    likelihood = multiclass.RobustMax(3, noise=0.0)
+    with pytest.raises(ValueError, match="variance"):
+        likelihood.predict(np.zeros((2, 3)), np.zeros((2, 3)))
+    with pytest.raises(ValueError, match="apart"):
+        likelihood.predict(np.array([[0.0, 1e12, 0.0]]), np.ones((1, 3)))

@@ -10,6 +10,7 @@ import itertools
 import os
 import pickle
 import shutil
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -488,3 +489,21 @@ def test_generators_refuse_numbers_of_rows_that_are_none(make, N):
 def test_generators_refuse_settings_that_would_give_nan(make, options, message):
     with pytest.raises(ValueError, match=message):
         make(**options)
+
+
+@pytest.mark.parametrize("factor", [1e-200, 1e200])
+def test_a_scale_that_is_no_number_is_refused(factor):
+    with pytest.raises(ValueError, match="train varies so much or so little"):
+        datasets.location_scale(factor * np.arange(3.0))
+
+
+def test_a_bundled_set_without_scikit_learn_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
+    with pytest.raises(datasets.DataNotFoundError, match=r'pip install "pepcore\[data\]"'):
+        datasets.load("diabetes")
+
+
+def test_a_name_that_is_no_text_is_unknown():
+    with pytest.raises(ValueError, match="there is no data set"):
+        datasets.load(["diabetes"])

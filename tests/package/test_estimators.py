@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import warnings
+from functools import partial
 
 import joblib
 import numpy as np
@@ -405,6 +406,45 @@ def test_estimators_are_pickled_dumped_and_cloned(tmp_path):
         assert "Matern52" in repr(other)
 
 
+def test_a_file_keeps_no_training_data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 5))
+    labels = np.digitize(X[:, 0], [-0.5, 0.5])
+    for model in (small(max_evaluations=3).fit(X, X[:, 0]), small_classifier(max_evaluations=3).fit(X, labels)):
+        copy = pickle.loads(pickle.dumps(model))
+        fits = model.model_.fit, copy.model_.fit
+        assert len(pickle.dumps(copy.model_.fit._gradient)) < 1000 < X.nbytes < len(pickle.dumps(fits[0]._gradient))
+        assert model.model_.gradient.keys() and fits[0].log_evidence == fits[1].log_evidence
+        with pytest.raises(NotImplementedError, match="keeps no training data"):
+            copy.model_.gradient  # noqa: B018
+
+
+@pytest.mark.parametrize(("estimator", "wrong"), [(PowerEPRegressor(M=5), {"alpha": 2}), (PowerEPClassifier(M=5), {"alpha": 2}),
+                                                  (PowerEPRegressorCV(M=5, cv=2), {"alphas": [2]})], ids=str)
+def test_a_fit_that_fails_leaves_nothing_of_the_one_before(estimator, wrong):
+    X, y = curve()
+    model = clone(estimator).set_params(max_evaluations=5).fit(X, y > np.median(y))
+    with pytest.raises(ValueError, match="outside"):
+        model.set_params(**wrong).fit(100 * X + 7, y > np.quantile(y, 0.9))
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+
+
+def test_a_search_leaves_the_filters_of_warnings_alone():
+    X, y = curve()
+    before = list(warnings.filters)
+    with joblib.parallel_config("threading"):
+        PowerEPRegressorCV(M=4, cv=4, alphas=[0.0, 1.0], max_evaluations=4, n_jobs=4).fit(X, y)
+    assert warnings.filters == before
+
+
+def test_counts_too_large_to_draw_are_named():
+    X = np.arange(6.0)[:, None]
+    model = PowerEPRegressor(kernel=SquaredExponential(1e4, [1.0]), likelihood=Poisson(), optimise=()).fit(X, np.arange(6))
+    with pytest.raises(ValueError, match=r"log rates reach .* at rows \[1\] of X"):
+        model.sample_y([[0.0], [1e3]], 50)
+
+
 def test_the_same_state_gives_the_same_model():
     X, y = curve()
     assert np.array_equal(small().fit(X, y).predict(X), small().fit(X, y).predict(X))
@@ -537,6 +577,16 @@ def test_what_has_not_converged_warns():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert small(M=4, max_evaluations=500).fit(X, y).model_.converged
+
+
+def test_many_classes_warn_of_inference_that_has_not_converged(monkeypatch):
+    X, y = load_iris(return_X_y=True)
+    impatient = partial(multiclass.fit, tolerance=1e-12, max_sweeps=1)
+    monkeypatch.setattr(multiclass, "fit", impatient)
+    with pytest.warns() as caught:
+        small_classifier(max_evaluations=2).fit(X, y)
+    assert [warning.category for warning in caught] == [RuntimeWarning, ConvergenceWarning]
+    assert "inference after learning has not converged" in str(caught[1].message)
 
 
 def test_without_scikit_learn_the_import_says_what_to_install():

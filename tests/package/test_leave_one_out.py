@@ -400,3 +400,12 @@ if __name__ == "__main__":
                 error, change = measured(likelihood, alpha, D)
                 cells = " | ".join(f"{e:.2g} ({c:.2g})" for e, c in zip(error, change, strict=True))
                 print(f"D = {D} | {type(likelihood).__name__} | {alpha:g} | {cells} |")
+
+
+def test_an_online_fit_sees_that_its_basis_vectors_are_elsewhere():
+    kernel, _, X, f, _ = problem(2)
+    labels = np.sign(f)
+    fit = online.infer(kernel, X, labels, Probit(), budget=5)
+    assert np.isfinite(fit.leave_one_out(X, labels).mean).all()
+    with pytest.raises(ValueError, match="basis vectors are not where they were"):
+        fit.leave_one_out(X[::-1], labels[::-1])

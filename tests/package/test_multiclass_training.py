@@ -534,3 +534,31 @@ def test_the_evidence_of_a_fit_on_batches_is_that_of_its_last_step(approximation
     with pytest.warns(RuntimeWarning, match="not converged after 0 sweeps"):
         before = multiclass.infer(kernels, Z, X, y, noise=noise, approximation=approximation, sites=fits[-2].sites, max_sweeps=0)
     assert model.fit.log_evidence == pytest.approx(before.log_evidence, rel=1e-9)
+
+
+@pytest.mark.parametrize("approximation", ["sep", "ep"])
+def test_records_of_batches_always_say_the_evidence_and_steps_are_counted(approximation):
+    _, _, X, y, _ = problem(N=40)
+    seen = []
+    model = fit_minibatch(SquaredExponential(), X[:4], (X, y), approximation=approximation, batch=20, epochs=8,
+                          callback=lambda record: seen.append((record["step"], record["log_evidence"])))
+    estimated = [step for step, value in seen if np.isfinite(value)]
+    assert [step for step, _ in seen] == list(range(1, 17))
+    assert estimated == ([1, 11] if approximation == "sep" else list(range(1, 17)))
+    assert [record["step"] for record in model.history] == estimated and model.evaluations == 16
+
+
+def test_a_rate_that_begins_at_zero_learns_later():
+    _, _, X, y, _ = problem(N=40)
+    still = fit_minibatch(SquaredExponential(), X[:4], (X, y), batch=20, epochs=4, rate=0)
+    later = fit_minibatch(SquaredExponential(), X[:4], (X, y), batch=20, epochs=4, rate=lambda steps: 0.01 * steps)
+    assert still.kernels.variance == 1.0 != later.kernels.variance
+
+
+def test_labels_that_are_no_numbers_of_classes_are_refused():
+    _, _, X, y, _ = problem(N=40)
+    y = np.where(y == y.max(), 20_240_131, y)
+    with pytest.raises(ValueError, match="the largest of the 40 labels is 20240131"):
+        multiclass.infer(SquaredExponential(), X[:4], X, y)
+    with pytest.raises(ValueError, match="the largest of the 40 labels is 20240131"):
+        fit(None, X, y, M=4)

@@ -120,3 +120,20 @@ def test_samples_refuse_what_is_no_seed_and_no_number(posterior, Xs, size, rng, 
 def test_log_density_refuses_values_that_are_not_finite(posterior, Xs):
     with pytest.raises(ValueError, match=r"fs holds 1 value\(s\) that are NaN"):
         posterior.log_density(Xs, [0, 1, 2, 3, np.nan])
+
+
+def test_many_rows_are_predicted_in_blocks(posterior, Xs, monkeypatch):
+    together = posterior.predict(np.repeat(Xs, 40, axis=0))
+    monkeypatch.setattr("pepcore.posterior.KEPT_ELEMENTS", 64 * len(posterior.mean))
+    for whole, apart in zip(together, posterior.predict(np.repeat(Xs, 40, axis=0)), strict=True):
+        np.testing.assert_allclose(apart, whole, rtol=1e-12)
+
+
+def test_a_kernel_is_given_arrays(Xs):
+    class Squares(SquaredExponential):
+        def diagonal(self, X):
+            return self.variance + 0 * (X**2).sum(axis=1)
+
+    fit = power_ep.regression(Squares(), Xs, Xs, Xs[:, 0])
+    assert fit.posterior.sample(Xs.tolist(), 2, 0).shape == (2, 5)
+    assert np.isfinite(fit.posterior.log_density(Xs.tolist(), Xs[:, 0]))

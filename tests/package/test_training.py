@@ -1,3 +1,5 @@
+import warnings
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -7,7 +9,7 @@ from scipy.linalg import LinAlgError
 from pepcore import datasets, exact, power_ep, training
 from pepcore.kernels import Matern52, SquaredExponential
 from pepcore.likelihoods import Poisson, Probit, StudentT
-from pepcore.training import lbfgs, search
+from pepcore.training import lbfgs, search, starts
 from pepcore.training.coordinates import Coordinates, open_box
 
 
@@ -424,3 +426,27 @@ def test_learning_leaves_a_start_at_which_student_t_claims_a_million_nats(seed):
     assert far.fit.converged and far.converged
     assert far.fit.log_evidence == pytest.approx(near.fit.log_evidence, abs=0.01)
     assert np.abs(far.predict_f(X)[0] - np.sin(2 * X[:, 0])).max() < 0.3
+
+
+@pytest.mark.filterwarnings("ignore:One of the clusters is empty")
+@pytest.mark.parametrize(("N", "D", "M"), [(200, 1, 20), (300, 7, 40), (60, 2, 59)])
+def test_centres_are_those_of_scipy(N, D, M):
+    from scipy.cluster.vq import kmeans2
+
+    X = np.round(np.random.default_rng(N).normal(size=(N, D)), 1)
+    start = np.vstack([X[:M - 1], X.max(axis=0) + 50])     # the last one gets no datum
+    assert np.array_equal(starts._kmeans(X, start), kmeans2(X, start, iter=10, minit="matrix")[0])
+
+
+def test_choosing_in_threads_leaves_the_filters_of_warnings_alone():
+    X, before = np.random.default_rng(0).normal(size=(200, 2)), list(warnings.filters)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda seed: training.choose_pseudo_inputs(X, 30, seed=seed), range(40)))
+    assert warnings.filters == before
+
+
+@pytest.mark.parametrize("factor", [1e80, 1e-80])
+def test_a_start_beyond_the_coordinates_is_refused(factor):
+    X = np.linspace(0, 1, 20)[:, None]
+    with pytest.raises(ValueError, match=r"variance.*in other units"):
+        training.fit(None, X, factor * np.sin(5 * X[:, 0]), M=4)
