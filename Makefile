@@ -30,10 +30,10 @@ lint: ready       ## ruff, mypy, spelling and grammar
 	$(BIN)/mypy
 	$(BIN)/python tools/spelling.py
 
-student: ready    ## make the assignments into _build/student: no solutions, ready for nbgrader
+student: ready    ## write the assignments to _build/student: no solutions, ready for nbgrader
 	@PEPCORE_PROGRESS=0 $(BIN)/python tools/make_student.py
 
-instructor: book  ## make the notes for teachers, and nbgrader's course, into _build/instructor
+instructor: book  ## write the notes for teachers, and nbgrader's course, to _build/instructor
 	@PYTHONPATH=chapters PEPCORE_PROGRESS=0 $(BIN)/python tools/make_instructor.py
 
 serve: book       ## show the built site at http://localhost:8000, or the next free port
@@ -45,7 +45,7 @@ lab: ready        ## open the book in JupyterLab, at its first page
 pdf: book         ## print the book into _build/pdf; SOLUTIONS=end, inline or none
 	@SOLUTIONS=$(SOLUTIONS) $(BIN)/python tools/make_pdf.py
 
-slides: book      ## make slides from the chapters into _build/slides
+slides: book      ## write slides for the chapters to _build/slides
 	@$(BIN)/python tools/make_slides.py
 
 zip: book        ## pack the book for machines without a network into _build/pepcore-book.zip
@@ -60,7 +60,7 @@ lock: ready       ## renew requirements.txt from requirements.in, and package-lo
 results: ready   ## list the studies behind the figures: what is done, what is missing, what it costs
 	@$(BIN)/python -m figures status
 
-bench: ready      ## time pepcore beside other packages, with their settings PEPCORE_BENCH_GPFLOW, _GPY, _GPYTORCH
+bench: ready      ## time pepcore beside other packages, whose Pythons PEPCORE_BENCH_GPFLOW, _GPY and _GPYTORCH name
 	$(BIN)/python tests/benchmarks/bench.py
 	$(BIN)/python tests/benchmarks/report.py
 
