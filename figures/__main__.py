@@ -4,7 +4,7 @@ python -m figures list           the studies and what each is about
 python -m figures status [ID]    of all studies or one: what is done, missing, stale, damaged, and the hours left
 python -m figures run ID         compute the runs of a study that are missing; --all: of all studies
 python -m figures verify ID      compute some runs again and compare them with what is kept
-python -m figures mend ID        set damaged lines of a table aside, so that their runs can be computed again
+python -m figures mend ID        set damaged lines of a table aside and seal the rest anew, also after a merge
 python -m figures draw ID        draw a study's figures into image files
 python -m figures claims         the papers' claims, our numbers and the verdicts
 python -m figures rules          when the rules of the claims were written and changed
@@ -60,7 +60,7 @@ def parser():
     verify.add_argument("--seed", type=int, metavar="S", default=0, help="for the choice; default: 0")
     verify.add_argument("--keep", action="store_true", help=f"write what was found into {verification.FILE.name}")
     _where(verify)
-    mend = command("mend", mend_table, "set damaged lines of a table aside, so that their runs can be computed again")
+    mend = command("mend", mend_table, "set damaged lines of a table aside and seal the rest anew, also after a merge")
     mend.add_argument("id", metavar="ID")
     draw = command("draw", draw_study, "draw a study's figures into image files")
     draw.add_argument("id", metavar="ID")

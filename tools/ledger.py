@@ -169,8 +169,8 @@ def headline(ledger):
              for kind in ("before the runs", "with hindsight", "needs no runs", "none")}
     said = {kind: f"{len(found)} ({', '.join(count_in_words(found))})" for kind, found in kinds.items()}
     tested = len(ledger) - len(kinds["none"])
-    return (f"**Of {tested} claims that were tested, {said['before the runs']} were judged by a rule committed before the first rows "
-            f"of their study, and {said['with hindsight']} with hindsight: the rule, or the way to estimate the number, "
+    return (f"**Of {tested} claims that were tested, {said['before the runs']} were judged by a rule committed before the first "
+            f"rows of their study, and {said['with hindsight']} with hindsight: the rule, or the way to estimate the number, "
             f"was written or changed when there were rows.** The other {said['needs no runs']} need no rows: they are "
             f"identities and counts, which the tests compute directly. {len(kinds['none'])} claims could not be tested here, "
             "and say why.")

@@ -104,14 +104,14 @@ def drawing():
         corner = f'x="{x - WIDTH / 2:.0f}" y="{y - HEIGHT / 2:.0f}" width="{WIDTH}" height="{HEIGHT}" rx="6"'
         boxes.append(f'<a href="#module-pepcore.{name}"{kind}><rect {corner}/>'
                      f'<text x="{x:.0f}" y="{y + 5:.0f}">{escape(label)}</text></a>')  # fmt: skip
-    title = f"{len(FLOOR)} rooms on {len(FLOORS)} floors; each imports only from floors below its own"
+    title = f"{len(FLOOR)} files and folders on {len(FLOORS)} floors; each imports only from floors below its own"
     return (f'<svg class="package-map" role="group" viewBox="0 0 {size[0]} {size[1]}" aria-label="{title}">'
             f'<g class="lines">{"".join(lines)}</g>{"".join(boxes)}</svg>')  # fmt: skip
 
 
 def table():
     """The same in words, the top floor first, as Markdown, in which a bar ends a cell."""
-    rows = ["| room | holds | imports from |", "| --- | --- | --- |"]
+    rows = ["| file or folder | holds | imports from |", "| --- | --- | --- |"]
     below = foundations()
     for rooms in reversed(FLOORS):
         for name in rooms:

@@ -97,13 +97,13 @@ def infer(
     X, y : (N, D) and (N,)
     likelihood : an object as in `pepcore.likelihoods`, or `RobustMax` for labels 0 ... C − 1
     basis : "orthogonal", "orthogonal-weights", "hybrid", "coupled" (without gamma) or "decoupled"
-        What is held still where something else moves. The two orthogonal ones have the same natural steps on fixed points;
-        in weights, Adam is slow, and hyper-parameters that move shake the mean.
+        The parametrisation of q, which decides what is held still where something else moves. The two orthogonal ones have
+        the same natural steps on fixed points; in weights, Adam is slow, and hyper-parameters that move shake the mean.
     natural : bool
         Natural gradients for the coupled part of q; if False, Adam moves all parameters. "decoupled" allows only False.
     steps : int; 0 looks at the start
     step : length of the natural steps, in (0, 1]; of no effect without them. For a likelihood that is not Gaussian the
-        first 100 are shorter, see `ramp`.
+        first 100 are shorter, see `pepcore.decoupled.natural.ramp`.
     gamma_rule : "adam", "diagonal" or "exact"
         How a_γ moves beside natural steps: Adam, or along the derivative over the diagonal of its metric, or over all of
         it, which costs O(G³) (once, if nothing is learnt). The last two take steps of length `step`, which must be below 2

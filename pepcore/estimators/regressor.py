@@ -45,6 +45,9 @@ def _noise_is_gaussian(estimator: "PowerEPRegressor") -> bool:
 class PowerEPRegressor(RegressorMixin, PowerEPBase):
     """Sparse GP regression by Power EP: Gaussian noise, data with outliers, or counts.
 
+    With `standardise` the model sees inputs and real targets of mean 0 and variance 1. Kernel, likelihood and noise are
+    given, and learnt, in these units.
+
     Parameters
     ----------
     kernel : kernel of pepcore, or None for a squared exponential with one lengthscale per input
@@ -53,13 +56,13 @@ class PowerEPRegressor(RegressorMixin, PowerEPBase):
     M : int, number of pseudo-inputs unless Z is an array; it is lowered to the number of distinct rows of X
     Z : "kmeans", "subset" (random rows), or (M, D) array to start from, in the units of X
     alpha : float, in [0, 1]; 0 is VFE, 1 is FITC and EP
-    noise : float, variance of Gaussian noise to start from; None for a tenth of the variance of y
+    noise : float, variance of Gaussian noise to start from, in the units of the model; None for a tenth of the variance of y
     optimise : tuple, which of "kernel", "noise" (the likelihood's parameter) and "Z" to learn; () for inference alone
     restarts : int, number of starts of L-BFGS, all but the first with scattered kernel parameters and noise
     max_evaluations : int, of the log evidence and its gradient, for each start
     batch : int, number of data in each step of Adam; None for L-BFGS on all data
     epochs : int, passes over the data if `batch` is given
-    standardise : bool, whether the model sees inputs and real targets of mean 0 and variance 1
+    standardise : bool, whether to give the model inputs and real targets of mean 0 and variance 1
     random_state : int, RandomState or None, for the choice of Z, the restarts and the order of the batches
 
     Attributes

@@ -170,7 +170,7 @@ def infer(
     alpha : float, in [0, 1]; the power: 1 is EP, 0 variational inference on the same factors; None for 1, or 0 for "vi"
     noise : float or (C,), variance of the noise on each latent function, > 0
     epsilon : float in [0, 1)
-        For "gfitc" and "vi": the probability of a wrong label; None for 0 and for that of villacampa2017, 0.001 (C − 1)/C.
+        The probability of a wrong label; None is 0 for "gfitc", and for "vi" that of villacampa2017, 0.001 (C − 1)/C.
     classes : int, C; None for the number of kernels or arrays Z, or else the largest label + 1
     sites : Sites or TiedSites to start from, as a fit of the same approximation holds them; None starts from the prior
     groups : (N,) or (C − 1, N) int; for "sep": which data, or which factors, share their sites, 0 ... G − 1; None ties

@@ -48,9 +48,9 @@ def fit(
     shared : bool, whether classes share one kernel and Z where kernels is None and Z a word; else they start alike
     optimise : which of "kernels", "Z", "noise" to learn
     update : "outer", "inner", "inner-exact" or "joint"
-        Let the sites converge before every gradient; or move them once, and take the gradient as if they had converged,
-        or that with the sites held still. "joint" is for "vi" only: posterior and parameters are one optimisation, and
-        the fit has no sites. Where "outer" stops at max_sweeps, with a RuntimeWarning, what it has then counts as the
+        "outer" lets the sites converge before every gradient. "inner" moves them once and takes the gradient as if they had
+        converged, "inner-exact" that with the sites held still. "joint" is for "vi" only: posterior and parameters are one
+        optimisation, and the fit has no sites. Where "outer" stops at max_sweeps, with a RuntimeWarning, what it has then counts as the
         evidence, but for "lbfgs" as failed, as in `training.fit`.
     optimiser : "lbfgs" (with "outer" only), "adaptive" or "adam"
         The adaptive step has a rate for each parameter, 2 % larger while the gradient keeps its sign, half when not.

@@ -83,8 +83,8 @@ def infer(
     moving_sweeps : in which basis vectors may come and go; afterwards they stay, without which sparse EP need not
         converge
     Z : (M, D) basis vectors that stay from the beginning, in place of data that come and go
-    rho : float, in [0, 1]; part of the residual variance γ of a datum that is no basis vector that belongs to the process
-        when its site is computed: 1 is csato2002; with Z, 0 is Power EP with alpha = 1, see `pepcore.online.fixed_basis`
+    rho : float, in [0, 1]; share of the residual variance γ of a datum outside the basis that counts as process, and not as
+        noise, when its site is computed: 1 is csato2002; with Z, 0 is Power EP with alpha = 1, see `pepcore.online.fixed_basis`
     order : (N,), a permutation in which the data are taken in every sweep
     tolerance : converged when in a whole sweep no basis vector came or went and no site moved by more: max over data of
         |τ* − τ| s and |ν* − ν| √s, s the variance of the site's pᵀu

@@ -89,7 +89,7 @@ def regression(
         blocks that are no partition
     NotPositiveDefiniteError if K_uu cannot be factorised even with a jitter of 1e-2
 
-    Source: bui2017 sections 3.4 and 3.7, with the sign of the last term of the structured evidence corrected;
+    Source: bui2017 sections 3.6 and 3.7, with the sign of the last term of the structured evidence corrected;
     :eq:`sr-sites`, :eq:`sr-posterior`, :eq:`sr-collapsed`, :eq:`sr-evidence`, :eq:`sr-gradient`, :eq:`sr-private`,
     :eq:`sr-blocks`, :eq:`sr-rotation`.
     """

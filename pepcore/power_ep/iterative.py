@@ -49,9 +49,9 @@ def infer(
     likelihood : an object as in `pepcore.likelihoods`, for example Probit()
     alpha : float, or (N,) for a private power per datum
     schedule : "parallel", "alternating" or "sequential"
-        Update all sites from one posterior; or so, and then their means once more, which saves a third of the sweeps or
-        more, and time where moments are cheap, as in closed form, or M is large; or the posterior after every site, which
-        is slower and more patient. All have the same fixed points.
+        "parallel" updates all sites from one posterior. "alternating" does so too and then updates their means once more:
+        a third fewer sweeps or better, and less time where moments are cheap (closed form) or M is large. "sequential"
+        renews the posterior after every site, which is slower and more patient. All have the same fixed points.
     sites : Sites to start from, for example those of a fit at nearby hyper-parameters; None starts from the prior
     step : longest damped step, in (0, 1]; it is halved where that is needed, see `pepcore.sweeps`
     tolerance : converged when no site moves by more, max over data of |τ* − τ| s and |ν* − ν| √s, s the variance of

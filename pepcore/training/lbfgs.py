@@ -71,8 +71,8 @@ def fit(
         same start. If the best that there is has not, `message` says so; `fit.converged` and `converged` are False.
 
     Raises ValueError for wrong shapes, NaN, names in `optimise` that do not exist or leave nothing to learn, more
-    pseudo-inputs than distinct rows of X, settings out of range, or options that `infer` does not have or cannot do
-    without.
+    pseudo-inputs than distinct rows of X, settings out of range, options that `infer` does not have, or a missing
+    one that it needs.
     """
     X = check_inputs(X, "X")
     y = check_targets(y, len(X))
