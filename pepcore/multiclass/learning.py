@@ -50,8 +50,8 @@ def fit(
     update : "outer", "inner", "inner-exact" or "joint"
         "outer" lets the sites converge before every gradient. "inner" moves them once and takes the gradient as if they had
         converged, "inner-exact" that with the sites held still. "joint" is for "vi" only: posterior and parameters are one
-        optimisation, and the fit has no sites. Where "outer" stops at max_sweeps, with a RuntimeWarning, what it has then counts as the
-        evidence, but for "lbfgs" as failed, as in `training.fit`.
+        optimisation, and the fit has no sites. Where "outer" stops at max_sweeps, with a RuntimeWarning, what it has then
+        counts as the evidence, but for "lbfgs" as failed, as in `training.fit`.
     optimiser : "lbfgs" (with "outer" only), "adaptive" or "adam"
         The adaptive step has a rate for each parameter, 2 % larger while the gradient keeps its sign, half when not.
     iterations : int, of the optimiser
