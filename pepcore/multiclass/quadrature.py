@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg import LinAlgError
 from scipy.special import ndtr
 
 from pepcore.gaussian import Array
@@ -61,13 +62,19 @@ def log_largest(y: np.ndarray, mean: Array, variance: Array) -> tuple[Array, Arr
     slope : (C, N), (∂P/∂mean_c)/P
     bend : (C, N), (∂²P/∂mean_c²)/P, which is also twice (∂P/∂variance_c)/P
 
+    Raises LinAlgError, a ValueError, for a variance that is not positive, and for means more than 1e8 deviations apart.
     Source: villacampa2017 eqs (3) and (68); :eq:`mc-largest`.
     """
     C, N = mean.shape
-    check_reach(mean, variance)
+    if (variance <= 0).any():
+        raise LinAlgError(f"the variance of f and its noise together must be positive, got {variance.min():.3g}; give some noise")
     others, every = rivals_of(y, C), np.arange(N)
     spread = np.sqrt(np.take_along_axis(variance, others, axis=0))
     race = _Race(mean[y, every], variance[y, every], np.take_along_axis(mean, others, axis=0), spread)
+    apart = np.abs(race.own_mean - race.centre) / np.sqrt(race.own_variance + spread**2)
+    if (apart > FARTHEST).any():
+        raise LinAlgError(f"latent means lie {apart.max():.2g} deviations of their difference apart, expected at most "
+                          f"{FARTHEST:.0e}: the kernel's variance is too large, or the noise too small")
     log_p, slope, bend = np.empty(N), np.empty((C, N)), np.empty((C, N))
     for rows, *nodes in _rules(race):
         parts = _moments(race.of(rows), *nodes)
@@ -76,16 +83,6 @@ def log_largest(y: np.ndarray, mean: Array, variance: Array) -> tuple[Array, Arr
             total[y[rows], rows] = own
             total[others[:, rows], rows] = other
     return log_p, slope, bend
-
-
-def check_reach(mean: Array, variance: Array) -> None:
-    """Raise ValueError for variances that are not positive, and for means too far apart for any panels; both (C, N)."""
-    if not (variance > 0).all():
-        raise ValueError(f"the variance of f and its noise together must be positive, got {variance.min():.3g}; give some noise")
-    apart = ((mean.max(axis=0) - mean.min(axis=0)) ** 2 / variance.min(axis=0)).max()
-    if apart > FARTHEST**2:
-        raise ValueError(f"latent means lie {np.sqrt(apart):.2g} deviations apart, expected at most {FARTHEST:.0e}: the kernel's "
-                         "variance is too large, or the noise too small")
 
 
 def probabilities(mean: Array, variance: Array) -> Array:
