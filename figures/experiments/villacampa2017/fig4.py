@@ -22,7 +22,7 @@ from pepcore.multiclass.bound import Bound
 DATA = "satellite"
 SIZES = (4, 20, 100)
 METHODS = ("sep", "vi", "gfitc")
-SPLITS = range(5)
+SPLITS = range(20)
 CLASSES, JITTER = 6, 1e-6
 EPSILON = 1e-3 * (CLASSES - 1) / CLASSES  # of a wrong label; the paper replaces one in a thousand by any of the classes
 CHECKPOINTS = (1, 2, 5, 10, 20, 30, 50, 75, 100, 150, 200, 250)  # updates, for L-BFGS points better than all before
