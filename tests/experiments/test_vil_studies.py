@@ -222,7 +222,7 @@ def test_the_grid_of_the_tables():
 
 
 @pytest.mark.parametrize(
-    "name", ["villacampa_tables", "vil_length", "vil_fig1", "vil_fig3", "vil_fig5_prior", "vil_path", "vil_rows"]
+    "name", ["villacampa_tables", "vil_length", "vil_fig1", "vil_fig3", "vil_fig4", "vil_fig5_prior", "vil_path", "vil_rows"]
 )
 def test_the_studies_of_many_classes_are_complete(name):
     study = runner.load(name)

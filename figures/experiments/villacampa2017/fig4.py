@@ -28,7 +28,6 @@ EPSILON = 1e-3 * (CLASSES - 1) / CLASSES  # of a wrong label; the paper replaces
 CHECKPOINTS = (1, 2, 5, 10, 20, 30, 50, 75, 100, 150, 200, 250)  # updates, for L-BFGS points better than all before
 MEASURED = ("nll", "error_rate", "expected", "seconds")
 OUTPUTS = tuple(f"{name}_{number}" for name in MEASURED for number in CHECKPOINTS)
-UNFINISHED = "a split takes a quarter of an hour of one core, and GFITC most of it; the rest follows"
 NAMES = {"sep": "SEP", "gfitc": "GFITC", "vi": "VI"}
 COLOURS = {"sep": style.CYCLE[3], "gfitc": style.CYCLE[2], "vi": style.colours["vfe"]}
 TITLES = {"nll": "test NLL", "error_rate": "test error, %"}
