@@ -46,11 +46,16 @@ class Coordinates:
     spread: Array
 
     def pack(self, values: dict) -> Array:
-        """The vector (P,) of `values`."""
+        """The vector (P,) of `values`; ValueError for what is no start: nothing to learn, a logarithm of 0 or a huge one."""
         parts = [self._numbers(name, value) for name, value in self._leaves(values)]
         if not parts:
             raise ValueError(f"nothing is left to learn: of {list(values)} optimise names {list(self.learn)}, which "
                              "have no parameters; name more of them, or call the inference itself")
+        far = [key for name in self._learnt(values) if name in POSITIVE for key, part in _named(name, values[name])
+               if np.any(np.abs(np.log(part)) > LOG_LIMIT)]
+        if far:
+            raise ValueError(f"{far} cannot be learnt from a start below e^-{LOG_LIMIT:.0f} or above e^{LOG_LIMIT:.0f}: give "
+                             "the data in other units")
         return np.concatenate(parts)
 
     def unpack(self, point: Array, values: dict) -> dict:
@@ -106,16 +111,11 @@ class Coordinates:
         return [name for name in values if name in self.learn]
 
     def _leaves(self, values: dict) -> list:
-        """(name, number or array) in the order of the vector; ValueError for a logarithm of 0 or one that is too far from 0."""
+        """(name, number or array) in the order of the vector; ValueError for a logarithm of 0."""
         names = self._learnt(values)
         zero = [key for name in names if name in POSITIVE for key, part in _named(name, values[name]) if not np.all(part > 0)]
         if zero:
             raise ValueError(f"{zero} cannot be learnt from a start at 0: start at a small positive value.")
-        far = [key for name in names if name in POSITIVE for key, part in _named(name, values[name])
-               if np.any(np.abs(np.log(part)) > LOG_LIMIT)]
-        if far:
-            raise ValueError(f"{far} cannot be learnt from a start below e^-{LOG_LIMIT:.0f} or above e^{LOG_LIMIT:.0f}: give "
-                             "the data in other units")
         return [(name, part) for name in names for part in _arrays(values[name], values[name])]
 
 

@@ -457,15 +457,16 @@ def test_vil_3():
 
 
 def test_vil_4():
-    """On the test data of Satellite VI's E[log p] climbs from first to last, and log E[p] falls from its best."""
+    """On Satellite's test data VI's E[log p] climbs from first to last on every curve, and log E[p] falls on all but one."""
     import pandas as pd
 
     runs = pd.read_csv(PAGE.parents[1] / "figures" / "results" / "vil_fig4.csv").query("method == 'vi'")
     checkpoints = sorted(int(name.removeprefix("nll_")) for name in runs if name.startswith("nll_"))
     log_mean = -runs[[f"nll_{number}" for number in checkpoints]].to_numpy()
     mean_log = runs[[f"expected_{number}" for number in checkpoints]].to_numpy()
-    assert len(runs) == 9
-    assert np.all(mean_log[:, -1] > mean_log[:, 0]) and np.all(log_mean[:, -1] < log_mean.max(axis=1) - 0.01)
+    assert len(runs) == 60
+    assert np.all(mean_log[:, -1] > mean_log[:, 0])
+    assert (log_mean[:, -1] < log_mean.max(axis=1) - 0.01).sum() == 59
 
 
 def test_vil_5():
