@@ -311,7 +311,8 @@ def test_every_door_with_a_callback_is_watched():
 def test_a_callback_sees_the_very_records_of_the_history(name):
     seen = []
     result = WATCHED[name].make(callback=seen.append)
-    seen = [record for record in seen if np.isfinite(record["log_evidence"])]  # tied sites estimate the evidence in every tenth step
+    # tied sites estimate the evidence in every tenth step only
+    seen = [record for record in seen if np.isfinite(record["log_evidence"])]
     assert seen
     if name == "multiclass.fit, outer":  # a line search shows what is the best so far
         records = [record for record in result.history if any(record is one for one in seen)]
