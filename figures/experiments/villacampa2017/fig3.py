@@ -151,8 +151,9 @@ def draw(fig, results, M, seed=0):
             ax.plot(*data.X[data.y == c].T, ".", color=colours[c], ms=2, alpha=0.35)
             ax.contour(fine, fine, truth == c, [0.5], colors=style.colours["truth"], linewidths=0.8, linestyles=":")
             ax.contour(coarse, coarse, labels == c, [0.5], colors=style.INK, linewidths=1.4)
+        size = 5.5 if M <= 32 else 3
         for c, points in enumerate(read_places(row["places"])):
-            ax.plot(*points.T, "o", color=colours[c], markeredgecolor=style.INK, ms=5.5, mew=0.9)
+            ax.plot(*points.T, "o", color=colours[c], markeredgecolor=style.INK, ms=size, mew=size / 6)
         ax.set(xlim=(-BOX, BOX), ylim=(-BOX, BOX), xticks=[-2, 0, 2], yticks=[-2, 0, 2], aspect="equal")
         style.label(ax, title=f"{NAMES[method]}: error {100 * row['error_rate']:.1f} %")
 
