@@ -19,7 +19,7 @@ SMALL = 1e-6        # differences of smaller numbers are rounding
 SAME = 1e-9         # relative difference of error rates that is rounding: one label in a million is more
 LIST = re.compile("[,;|]")       # what stands between the numbers of a list in one cell
 MEASURED = ("fastest", "peak_megabytes", "blas")       # these depend on the machine, as all seconds do
-ENDING = ("converged", "evaluations")       # how a search ended, not what it found
+ENDING = ("converged", "evaluations", "map")       # how a search ended, and what is only drawn: equal or not
 
 
 @dataclass(frozen=True)

@@ -140,6 +140,12 @@ def test_distances_in_the_plane():
     assert all(np.array_equal(one, other) for one, other in zip(Z, again, strict=True))
 
 
+def test_a_map_is_read_as_it_was_written():
+    labels = fig3.problem(0).label(fig3.lattice(7)).reshape(7, 7)
+    assert set(np.unique(labels)) == {0, 1, 2}
+    assert np.array_equal(fig3.read_map(fig3.write_map(labels)), labels)
+
+
 def test_the_label_changes_at_the_boundary():
     data = fig3.problem(0)
     boundary = data.boundary(side=101)

@@ -2,35 +2,36 @@
 
 Three functions are drawn from the prior, 1000 inputs fall on a square, and the label is the largest function. The kernel is held
 at what made the data and the noise at 0.01; only the pseudo-inputs of each class are learnt, from one random start for all.
-EP, SEP and GFITC take 500 steps of Adam on all data, each after one sweep; VI takes 2000 steps on batches of 100 (the paper: 2000
-steps on all data, and 2000 epochs).
+EP, SEP and GFITC take 2000 steps of Adam on all data, each after one sweep; VI takes 2000 epochs of batches of 100.
 """
 
 import warnings
 from functools import cache
+from itertools import groupby
 
 import numpy as np
 
 from figures.drawing import style
-from pepcore import multiclass
 from pepcore.kernels import SquaredExponential
 from pepcore.multiclass import learning
 from pepcore.multiclass.minibatch import fit_minibatch
 
 BOX, N, N_TEST, CLASSES = 2.5, 1000, 4000, 3
 KERNEL, NOISE = SquaredExponential(1.0, np.array([1.0, 1.0])), 1e-2
-SIZES = (1, 4, 16, 64)
+SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+MAP_SIDE, TRUTH_SIDE = 80, 120  # points along a side of the maps that are kept, and of the true one
 METHODS = ("ep", "sep", "gfitc", "vi")
-SEEDS = (1, 2)  # of further draws
-ITERATIONS, RATE, VI_EPOCHS = 500, 0.02, 200
+JUDGED, SEEDS = 64, (1, 2)  # the size that the ledger judges, and further draws of that size
+ITERATIONS, RATE, VI_EPOCHS = 2000, 0.001, 2000
+SPREAD = BOX / np.sqrt(3)  # of inputs that fall on the square, the unit in which `learning.fit` moves pseudo-inputs
 OUTPUTS = ("error_rate", "boundary_distance", "neighbour_distance", "start_boundary_distance", "start_neighbour_distance",
-           "places")
+           "places", "map")
 NAMES = {"ep": "EP", "sep": "SEP", "gfitc": "GFITC", "vi": "VI"}
 
 
 def grid():
-    """All sizes of the first draw, which the chapter shows, and the largest of two more, for the ledger."""
-    runs = [(0, M) for M in SIZES] + [(seed, max(SIZES)) for seed in SEEDS]
+    """All sizes of the first draw, which the chapter shows, and one size of two more, for the ledger."""
+    runs = [(0, M) for M in SIZES] + [(seed, JUDGED) for seed in SEEDS]
     return [{"seed": seed, "M": M, "method": method} for seed, M in runs for method in METHODS]
 
 
@@ -81,14 +82,15 @@ def compute(seed, M, method, iterations=ITERATIONS, epochs=VI_EPOCHS):
                                   epochs=epochs, rate=RATE, optimise=("Z",), spread=np.ones(2), seed=seed)
         else:
             model = learning.fit(KERNEL, data.X, data.y, Z=start, approximation=method, noise=NOISE, classes=CLASSES,
-                                            update="inner", optimiser="adam", rate=RATE, iterations=iterations,
-                                            optimise=("Z",))
+                                 update="inner", optimiser="adam", rate=RATE / SPREAD, iterations=iterations,
+                                 optimise=("Z",))
     wrong = model.predict_y(data.X_test).argmax(axis=1) != data.label(data.X_test)
+    labels = model.predict_y(lattice(MAP_SIDE)).argmax(axis=1).reshape(MAP_SIDE, MAP_SIDE)
     boundary = data.boundary()
     found = {"error_rate": float(wrong.mean()), "boundary_distance": to_boundary(model.Z, boundary),
              "neighbour_distance": to_neighbour(model.Z), "start_boundary_distance": to_boundary(start, boundary),
              "start_neighbour_distance": to_neighbour(start)}
-    return found | {"places": write_places(model.Z)}
+    return found | {"places": write_places(model.Z), "map": write_map(labels)}
 
 
 def to_boundary(Z, boundary):
@@ -119,33 +121,39 @@ def read_places(text):
     return [np.array([[float(part) for part in pair.split(",")] for pair in points.split(";")]) for points in text.split("|")]
 
 
-def predicted(row, side=80):
-    """Axis (side,) and the most probable class (side, side) over the square, from the learnt places of a row."""
-    data, axis = problem(row["seed"]), np.linspace(-BOX, BOX, side)
-    points = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "EP has not converged")
-        fit = multiclass.infer(KERNEL, read_places(row["places"]), data.X, data.y, approximation=row["method"], noise=NOISE,
-                               classes=CLASSES, tolerance=1e-2, max_sweeps=50)
-    mean, _ = fit.predict_f(points)        # equal noise and independent functions: the largest mean is the likeliest class,
-    return axis, mean.argmax(axis=1).reshape(side, side)        # but where their variances differ much
+def lattice(side):
+    """(side², 2) points over the square, the first coordinate moving fastest."""
+    axis = np.linspace(-BOX, BOX, side)
+    return np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
+
+
+def write_map(labels):
+    """Classes (side, side) as one word: in each row the runs of equal ones, and how long they are."""
+    return "|".join(",".join(f"{label}x{len(list(run))}" for label, run in groupby(row)) for row in labels.tolist())
+
+
+def read_map(text):
+    """The classes (side, side) of a row of the results."""
+    runs = [[run.split("x") for run in row.split(",")] for row in text.split("|")]
+    return np.array([[int(label) for label, count in row for _ in range(int(count))] for row in runs])
 
 
 def draw(fig, results, M, seed=0):
     """The four methods: data, boundaries found and true, pseudo-inputs."""
     data = problem(seed)
-    side = np.linspace(-BOX, BOX, 120)
-    truth = data.label(np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)).reshape(120, 120)
+    fine, coarse = np.linspace(-BOX, BOX, TRUTH_SIDE), np.linspace(-BOX, BOX, MAP_SIDE)
+    truth = data.label(lattice(TRUTH_SIDE)).reshape(TRUTH_SIDE, TRUTH_SIDE)
     colours = style.CYCLE[:CLASSES]
     for ax, method in zip(fig.subplots(2, 2, sharex=True, sharey=True).ravel(), METHODS):
         (row,) = results[(results["seed"] == seed) & (results["M"] == M) & (results["method"] == method)].to_dict("records")
-        axis, labels = predicted(row)
+        labels = read_map(row["map"])
         for c in range(CLASSES):
             ax.plot(*data.X[data.y == c].T, ".", color=colours[c], ms=2, alpha=0.35)
-            ax.contour(side, side, truth == c, [0.5], colors=style.colours["truth"], linewidths=0.8, linestyles=":")
-            ax.contour(axis, axis, labels == c, [0.5], colors=style.INK, linewidths=1.4)
+            ax.contour(fine, fine, truth == c, [0.5], colors=style.colours["truth"], linewidths=0.8, linestyles=":")
+            ax.contour(coarse, coarse, labels == c, [0.5], colors=style.INK, linewidths=1.4)
+        size = 5.5 if M <= 32 else 3
         for c, points in enumerate(read_places(row["places"])):
-            ax.plot(*points.T, "o", color=colours[c], markeredgecolor=style.INK, ms=5.5, mew=0.9)
+            ax.plot(*points.T, "o", color=colours[c], markeredgecolor=style.INK, ms=size, mew=size / 6)
         ax.set(xlim=(-BOX, BOX), ylim=(-BOX, BOX), xticks=[-2, 0, 2], yticks=[-2, 0, 2], aspect="equal")
         style.label(ax, title=f"{NAMES[method]}: error {100 * row['error_rate']:.1f} %")
 
