@@ -193,6 +193,11 @@ def test_numbers_that_reasons_give_are_those_of_the_results():
     ep, gfitc, sep = nearer.values()
     said = f"EP's by {ep:.0f} % and GFITC's by {gfitc:.0f} %, and farther than SEP's by {-sep:.0f} %"
     assert said in why["vil-fig3-boundary"]
+    plane = runner.results("vil_fig3").pivot(index=["seed", "M"], columns="method", values="error_rate")
+    assert list(plane[plane.idxmin(axis=1) == "vi"].index) == [(0, 1), (0, 2), (0, 4)]
+    assert (plane["vi"] > plane.drop(columns="vi").max(axis=1)).loc[:, 64].all()
+    assert why["vil-fig3-error"].startswith(
+        "Not for M = 1, 2 and 4, where VI errs least. For M = 64 VI errs more on all three draws.")
 
 
 def curves_with_M(curves):
@@ -243,9 +248,11 @@ def test_numbers_that_reasons_give_for_the_mended_rules():
     why = {claim.id: claim.why for claim in LEDGER}
     touching = villacampa_claims.touching()
     assert why["vil-fig3-overlap"].startswith(
-        f"Of 576 pseudo-inputs in three draws {touching['ep']} of EP touch another, {touching['gfitc']} of GFITC, and "
-        f"{touching['start']} at the start; none of SEP and none of VI.")
-    assert touching["sep"] == touching["vi"] == 0
+        f"With M = 64, of 576 pseudo-inputs in three draws {touching['ep']} of EP touch another, {touching['gfitc']} of GFITC, "
+        f"{touching['sep']} of SEP, and none of VI and at the start.")
+    assert touching["vi"] == touching["start"] == 0
+    most = villacampa_claims.touching(256)
+    assert ("{ep}, {gfitc}, {sep} and {vi} of 768, and {start} at the start".format_map(most)) in why["vil-fig3-overlap"]
     left = {run: 100 * share[-1] for run, share in fig2.shares(runner.results("salimbeni_fig2")).items()}
     by_adam = [left["kin40k", basis] for basis in fig2.LOOKS if not basis.endswith("Nat")]
     assert min(by_adam) == left["kin40k", "Orth"] > 1

@@ -61,13 +61,7 @@ def satellite_apart():
     return float(100 * np.mean(found))
 
 
-def closeness(M=64):
-    """For each method the distance of a pseudo-input to its neighbour over that at the start, mean over the draws."""
-    runs = _plane(M)
-    return (runs["neighbour_distance"] / runs["start_neighbour_distance"]).groupby(runs["method"]).mean()
-
-
-def touching(M=64, bound=0.02):
+def touching(M=fig3.JUDGED, bound=0.02):
     """For each method, and for the start, how many pseudo-inputs have another of their class within `bound`: all draws.
 
     A pair that has come together is pruned: the other one of the two adds nothing. A median of distances does not see it.
@@ -89,7 +83,14 @@ def places_overlap():
     return sum(found[method] > 2 * found["start"] for method in ("ep", "sep", "gfitc")) + (found["vi"] <= 2 * found["start"])
 
 
-def places_at_boundaries(M=64, other="ep"):
+def sizes_ahead():
+    """At how many sizes EP, SEP and GFITC all have a smaller test error than VI, on the draw that has all sizes."""
+    results = runner.results("vil_fig3")
+    error = results[results["seed"] == 0].pivot(index="M", columns="method", values="error_rate")
+    return float((error[["ep", "sep", "gfitc"]].max(axis=1) < error["vi"]).sum())
+
+
+def places_at_boundaries(M=fig3.JUDGED, other="ep"):
     """VI's mean distance of pseudo-inputs to the true boundaries over another method's, mean over the draws."""
     distance = _plane(M).pivot(index="seed", columns="method", values="boundary_distance")
     return float((distance["vi"] / distance[other]).mean())
