@@ -155,7 +155,7 @@ def draw(fig, results, M, seed=0):
         for c, points in enumerate(read_places(row["places"])):
             ax.plot(*points.T, "o", color=colours[c], markeredgecolor=style.INK, ms=size, mew=size / 6)
         ax.set(xlim=(-BOX, BOX), ylim=(-BOX, BOX), xticks=[-2, 0, 2], yticks=[-2, 0, 2], aspect="equal")
-        style.label(ax, title=f"{NAMES[method]}: error {100 * row['error_rate']:.1f} %")
+        style.label(ax, x="$x_1$", y="$x_2$", title=f"{NAMES[method]}: error {100 * row['error_rate']:.1f} %").label_outer()
 
 
 FIGURES = {f"M{M}": (lambda fig, results, M=M: draw(fig, results, M), (7, 6.6)) for M in SIZES}
