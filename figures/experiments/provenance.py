@@ -135,8 +135,13 @@ def _definitions(module):
 
 
 def _assigned(statement):
-    """The names that an assignment makes; it has none if it only changes what there is."""
-    return [part.id for part in ast.walk(statement) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)]
+    """The names that an assignment makes; it has none if it only changes what there is.
+
+    A comprehension in its value has names of its own, which are gone afterwards.
+    """
+    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    return [part.id for target in targets for part in ast.walk(target)
+            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)]
 
 
 @functools.cache

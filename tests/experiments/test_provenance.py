@@ -41,6 +41,8 @@ STUDY = '''
 
     def draw(figure, results):
         figure.plot(results, COLOUR)
+
+    FIGURES = {x: draw for x in ("one", "two")}
 '''
 
 
