@@ -72,6 +72,7 @@ STUDIES = {
     "vil_path": "villacampa2017.path",
     "vil_rows": "villacampa2017.rows",
     "villacampa_tables": "villacampa2017.tables",
+    "villacampa_whole": "villacampa2017.tables_whole",
 }
 BOOKKEEPING = ("seconds", "error", "versions", *provenance.COLUMNS, "check")
 

@@ -227,6 +227,12 @@ def test_the_grid_of_the_tables():
     assert {run["split"] for run in runs if run["data"] == "satellite"} == set(range(10))
 
 
+def test_the_whole_grid_of_the_tables_has_twenty_splits_of_every_set():
+    runs = runner.load("villacampa_whole").runs()
+    assert len(runs) == 8 * 20 * 3 * 4
+    assert {runner.key(run) for run in villacampa_tables.grid()} < {runner.key(run) for run in runs}
+
+
 @pytest.mark.parametrize(
     "name", ["villacampa_tables", "vil_length", "vil_fig1", "vil_fig3", "vil_fig4", "vil_fig5_prior", "vil_path", "vil_rows"]
 )
