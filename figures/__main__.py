@@ -50,8 +50,8 @@ def parser():
     run.add_argument("--splits", type=_whole, metavar="N", help="only the first N splits")
     run.add_argument("--budget-minutes", type=_minutes, metavar="T", help="start no more runs after T minutes")
     run.add_argument("--retry", action="store_true", help="compute failed runs again")
-    run.add_argument("--stale", action="store_true", help="compute runs again that the present code has not computed, or of "
-                     "which nobody knows which code has; each old row stays until the new one is there")
+    run.add_argument("--stale", action="store_true", help="compute again the runs that the present code did not compute, or "
+                     "that do not say which code did; each old row stays until the new one is there")
     status = command("status", show_status, "what is done, missing, stale, damaged, and the hours left")
     status.add_argument("id", metavar="ID", nargs="?")
     verify = command("verify", verify_study, "compute some runs again and compare them with what is kept")

@@ -1,6 +1,6 @@
 """Gaussian processes without sparsity: regression in closed form, and Power EP with one site per datum.
 
-These are the references that everything sparse is held against: O(N³) time, O(N²) memory, N up to some thousands.
+All sparse methods are checked against these references: O(N³) time, O(N²) memory, N up to some thousands.
 The matrix that is factorised is B = I + √τ K √τ, whose eigenvalues are at least 1 however singular K is.
 """
 
@@ -61,15 +61,15 @@ class ExactFit(Fit):
 
 
 def regression(kernel: Kernel, X: ArrayLike, y: ArrayLike, *, noise: float = 0.1, jitter: float = 1e-10) -> Fit:
-    """Gaussian-process regression with Gaussian noise, exact.
+    """Exact Gaussian-process regression; returns a Fit.
 
     Parameters
     ----------
     X, y : (N, D) inputs, (N,) targets
     noise : noise variance, > 0, in units of y²
-    jitter : added to K in the posterior's basis, relative to the kernel's variance, and taken off the noise again, so
-        that predictions do not feel it unless the noise is as small. Evidence and gradient have none, unless K +
-        noise I cannot be factorised without.
+    jitter : added to K in the posterior's basis, relative to the kernel's variance, and subtracted from the noise, so that it
+        changes predictions only if the noise is as small. Evidence and gradient have none, unless K + noise I cannot be
+        factorised without it.
 
     Raises ValueError for wrong shapes, NaN, a noise that is not positive, a jitter outside [0, 1e-2];
     NotPositiveDefiniteError if no jitter up to 1e-2 helps.
@@ -105,19 +105,19 @@ def infer(
 ) -> Fit:
     """Power EP with one Gaussian site per datum, for any log-concave likelihood and any power in [0, 1].
 
-    alpha = 1 is EP; alpha = 0 is variational inference by natural gradients, and log_evidence then a lower bound.
+    alpha = 1 is EP; alpha = 0 is variational inference by natural gradients, and log_evidence is then a lower bound.
 
     Parameters
     ----------
-    X, y : (N, D) inputs, (N,) targets, for Probit labels -1 and +1
+    X, y : (N, D) inputs, (N,) targets; for Probit, labels -1 and +1
     likelihood, alpha, step, max_sweeps, callback : as in `power_ep.infer`
     schedule : "parallel" or "sequential", as there
-    tolerance : as there, with the posterior variance of f for s
+    tolerance : as there, with s the posterior variance of f
     jitter : as in `regression`
 
     Returns a Fit; if it is not converged, `converged` is False and a RuntimeWarning says so.
-    Raises ValueError for wrong shapes, NaN, a power outside [0, 1], labels the likelihood does not know, an unknown
-    schedule, options of the sweeps that `pepcore.sweeps` refuses, a jitter outside [0, 1e-2].
+    Raises ValueError for wrong shapes, NaN, a power outside [0, 1], labels the likelihood does not accept, an unknown
+    schedule, a jitter outside [0, 1e-2], or a step, tolerance or max_sweeps out of range.
     Source: rasmussen2006 algorithms 3.5 and 3.6, section 5.5.2 for the gradient; bui2017 section 3.3;
     :eq:`ep-posterior`, :eq:`ep-evidence`, :eq:`ep-gradient`, :eq:`pep-energy`.
     """
@@ -159,8 +159,8 @@ def _evaluate(K: Array, y: Array, likelihood: Likelihood, alpha: float | Array, 
     """Posterior, evidence and targets for given sites.
 
     The evidence is −½ log|B| − ½ μᵀγ + Σ (l − log(c)/(2α) + ½ α γ² s\\) with γ = ν − τμ. It equals −½ log|B| + ½ νᵀΣν +
-    Σ (l + site_energy), without the terms ν²/τ that cancel there and take all digits along when sites are sharp. For
-    their sake the cavity is c = 1 − α + α (1 − τs) and μ\\ = μ − αγs\\, in place of 1 − ατs and (μ − ανs)/c.
+    Σ (l + site_energy), without the terms ν²/τ that cancel there and cost all digits when sites are sharp. For the
+    same reason the cavity is c = 1 − α + α (1 − τs) and μ\\ = μ − αγs\\, in place of 1 − ατs and (μ − ανs)/c.
 
     Source: rasmussen2006 section 3.6.3; :eq:`ep-evidence`, :eq:`pep-energy`.
     """

@@ -18,13 +18,13 @@ from pepcore.kernels.base import Kernel
 from pepcore.threads import thread_count
 
 BLOCK_ELEMENTS = 2**17  # 1 MiB of float64: an M x block array stays in the second-level cache
-KEPT_ELEMENTS = 2**21  # numbers in A, 16 MiB, up to which what the kernel computed is kept for its derivatives
-EFFORT = 2e6  # multiplications, a tenth of a millisecond, of each part of what is worth a thread
-GROUPS = 16  # sums over all rows are added up from so many, whatever the number of threads
+KEPT_ELEMENTS = 2**21  # numbers in A, 16 MiB; up to here the kernel's results are kept for its derivatives
+EFFORT = 2e6  # multiplications, a tenth of a millisecond: parts with fewer are not worth a thread
+GROUPS = 16  # a sum over all rows has at most so many parts, whatever the number of threads
 
 
 def row_blocks(n_rows: int, n_columns: int, elements: int | None = None) -> list[slice]:
-    """Slices that cover range(n_rows) in steps such that step * n_columns is about `elements`, else `BLOCK_ELEMENTS`."""
+    """Slices that cover range(n_rows) in steps such that step * n_columns is about `elements` or `BLOCK_ELEMENTS`."""
     step = max(64, (elements or BLOCK_ELEMENTS) // max(n_columns, 1))
     return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
 
@@ -36,7 +36,7 @@ def grouped(blocks: list[slice]) -> list[list[slice]]:
 
 
 def _pseudo_kernels(kernel):
-    """The covariances of pseudo-points among each other and with f; those of f itself if u(z) = f(z)."""
+    """The kernels of the pseudo-points with each other and with f; that of f itself if u(z) = f(z)."""
     return getattr(kernel, "uu", kernel), getattr(kernel, "uf", kernel)
 
 
@@ -44,7 +44,7 @@ def _pseudo_kernels(kernel):
 class Basis:
     """A kernel, M pseudo-inputs, and the Cholesky factor that turns k_u(x) into orthonormal features."""
 
-    kernel: Any  #: of f, with `uf` and `uu` where the pseudo-points are no values of f, see `pepcore.kernels`
+    kernel: Any  #: of f, with `uf` and `uu` where the pseudo-points are not values of f, see `pepcore.kernels`
     Z: Array  #: (M, D) pseudo-inputs
     L: Array  #: (M, M) lower triangular, L Lᵀ = K_uu + jitter · mean prior variance · I
     jitter: float  #: the relative jitter that was needed
@@ -57,7 +57,7 @@ class Basis:
 
     @classmethod
     def build_with_vjp(cls, kernel: Kernel, Z: Array, jitter: float = 1e-6) -> tuple["Basis", Callable]:
-        """The same, and the derivatives through K_uu as `value_and_vjp` of the kernel gives them."""
+        """As `build`, with the derivatives through K_uu as the kernel's `value_and_vjp` gives them."""
         uu, _ = _pseudo_kernels(kernel)
         K_uu, vjp = uu.value_and_vjp(Z)
         return cls._factorised(kernel, Z, jitter, K_uu), vjp
@@ -69,14 +69,14 @@ class Basis:
 
     @cached_property
     def L_inverse(self) -> Array:
-        """L⁻¹ (M, M): a product with it takes half the time of solving, and leaves the other threads alone."""
+        """L⁻¹ (M, M): a product with it takes half the time of solving, and lets other threads run."""
         return inverse_lower(self.L)
 
     def features(self, X: Array, solve: bool = False) -> tuple[Array, Array]:
         """Features A (M, N) and residual variances h (N,) >= 0 of inputs X (N, D).
 
-        A is in Fortran order: the features of one datum lie next to each other. With `solve` it comes from equations with L
-        and not from a product with L⁻¹, whose rounding errors in h are a few times as large.
+        A is in Fortran order: the features of one datum lie next to each other. With `solve` it comes from solving with L
+        and not from a product with L⁻¹, whose rounding errors in h are a few times larger.
 
         Source: :eq:`gp-feature-map`.
         """
@@ -91,7 +91,7 @@ class Basis:
         return A, h
 
     def features_with_vjp(self, X: Array) -> tuple[Array, Array, dict[int, Callable]]:
-        """The same, and the derivatives through K_fu as `value_and_vjp` gives them, by the first row of each block."""
+        """As `features`, with the derivatives through K_fu (see `value_and_vjp`), keyed by the first row of each block."""
         _, uf = _pseudo_kernels(self.kernel)
         A, h = np.empty((len(X), len(self.Z))).T, np.empty(len(X))
 
@@ -104,7 +104,7 @@ class Basis:
         return A, h, dict(in_order(fill, self._rows(X)))
 
     def _rows(self, X):
-        """Blocks of rows, after L⁻¹, which all threads share, has been computed."""
+        """Blocks of rows; L⁻¹, which all threads share, is computed first."""
         self.L_inverse  # noqa: B018
         return row_blocks(len(X), len(self.Z))
 
@@ -122,7 +122,7 @@ class Basis:
 class Features:
     """The features of the training inputs: stored, or recomputed block by block where memory is short.
 
-    For few data the derivatives through the kernel are stored with them, for each block of rows: see `value_and_vjp`.
+    For small data sets the derivatives through the kernel are stored too, for each block of rows: see `value_and_vjp`.
     """
 
     basis: Basis
@@ -130,7 +130,7 @@ class Features:
     A: Any  #: (M, N), or None when streaming
     h: Any  #: (N,), or None when streaming
     vjp_uu: Callable  #: derivatives through K_uu
-    #: derivatives through K_fu by the first row of a block, or None where they are computed when asked for
+    #: derivatives through K_fu, keyed by the first row of a block; None if they are computed on demand
     vjps: dict[int, Callable] | None
 
     def rows(self) -> list[slice]:
@@ -144,7 +144,7 @@ class Features:
         return self.A[:, rows], self.h[rows]
 
     def load_with_vjp(self, rows: slice) -> tuple[Array, Array, Callable]:
-        """The same, and the derivatives through K_fu of these rows."""
+        """As `load`, with the derivatives through K_fu of these rows."""
         if self.A is None:
             A, h, vjps = self.basis.features_with_vjp(self.X[rows])
             return A, h, vjps[0]
@@ -200,7 +200,7 @@ def pull_back(features: Features, dA: Array, dh: Array) -> dict[str, Any]:
 def pull_back_blocks(features: Features, derivatives: Callable) -> dict[str, Any]:
     """`pull_back` with the derivatives computed block by block, so that no second (M, N) array is needed.
 
-    `derivatives` takes (rows, A (M, B), h (B,)) to dA (M, B), a fresh array in Fortran order, which is written over, and
+    `derivatives` maps (rows, A (M, B), h (B,)) to dA (M, B), a fresh array in Fortran order that is overwritten, and
     dh (B,). Several threads may call it at the same time.
 
     Source: :eq:`gp-total`, :eq:`gp-pull-back`.
@@ -219,8 +219,8 @@ def pull_back_blocks(features: Features, derivatives: Callable) -> dict[str, Any
 def through_data(features: Features, derivatives: Callable) -> tuple[dict[str, Any], Array]:
     """The part of `pull_back_blocks` that is a sum over data.
 
-    `derivatives` takes (rows, A, h, T) to dK_uf (M, B), in Fortran order, and dh (B,), and may add to T (M, M).
-    Returns a dict over the kernel's parameters and "Z", what they change through K_uf and the variance of f, and T.
+    `derivatives` maps (rows, A, h, T) to dK_uf (M, B), in Fortran order, and dh (B,), and may add to T (M, M).
+    Returns a dict of derivatives by the kernel's parameters and "Z", through K_uf and the variance of f, and T.
     """
     basis = features.basis
     kernel, M = basis.kernel, len(basis.Z)
@@ -241,19 +241,19 @@ def through_data(features: Features, derivatives: Callable) -> tuple[dict[str, A
 
 
 def through_pseudo_points(features: Features, gradient: dict[str, Any], T: Array) -> dict[str, Any]:
-    """Add to the gradient what changes by way of K_uu, given the lower triangle of T = Σ dA Aᵀ (M, M)."""
+    """Add to the gradient the part through K_uu, given the lower triangle of T = Σ dA Aᵀ (M, M)."""
     basis = features.basis
     uu, _ = _pseudo_kernels(basis.kernel)
     dK_uu = cholesky_pull_back(partial(solve_lower, basis.L, transposed=True), T)
-    dkernel, dZ_half, _ = features.vjp_uu(dK_uu.T)  # symmetric; transposed it lies in the order of K_uu
+    dkernel, dZ_half, _ = features.vjp_uu(dK_uu.T)  # symmetric; its transpose has K_uu's memory order
     jitter_share = basis.jitter * np.trace(dK_uu) / len(basis.Z)
-    accumulate(gradient, dkernel | {"Z": 2 * dZ_half})  # Z stands on both sides of K_uu
+    accumulate(gradient, dkernel | {"Z": 2 * dZ_half})  # Z is both arguments of K_uu
     accumulate(gradient, uu.diagonal_vjp(basis.Z, np.full(len(basis.Z), jitter_share)))
     return gradient
 
 
 def in_order(work: Callable[[Any], Any], parts: Sequence[Any], effort: float = np.inf) -> Iterator[Any]:
-    """Yield work(part) for each part, in order; in threads, unless the `effort` of a part, in products, is small."""
+    """Yield work(part) for each part, in order; in threads, unless a part's `effort`, in multiplications, is small."""
     threads = min(thread_count(), len(parts))
     if threads < 2 or effort < EFFORT:
         yield from map(work, parts)
@@ -278,7 +278,7 @@ def add_up(work: Callable[[Any], tuple], parts: Sequence[Any], effort: float = n
 def cholesky_pull_back(back: Callable, T: Array) -> Array:
     """dF/dK (M, M) for K = LLᵀ from T = −Lᵀ dF/dL: −½ L⁻ᵀ sym(T) L⁻¹, sym mirroring the lower triangle.
 
-    `back` takes a matrix in Fortran order to L⁻ᵀ times it, written over it or not. Through A = L⁻¹K_uf, T = dF/dA Aᵀ.
+    `back` maps a matrix B in Fortran order to L⁻ᵀB and may overwrite B. Through A = L⁻¹K_uf, T = dF/dA Aᵀ.
     """
     half = back(np.asfortranarray(symmetric(T)))
     return -0.5 * back(np.array(half.T, order="F"))

@@ -17,13 +17,13 @@ class NotPositiveDefiniteError(LinAlgError):
 
 
 def safe_cholesky(K: Array, scale: float = 1.0, jitter: float = 0.0, name: str = "matrix") -> tuple[Array, float]:
-    """Lower Cholesky factor of ``K + jitter * scale * I``, and the jitter that was needed, tenfold after each failure.
+    """Lower Cholesky factor of ``K + jitter * scale * I``, and the jitter needed; it grows tenfold after each failure.
 
-    K (M, M) is not changed. The jitter is relative to `scale`, for a kernel matrix the kernel's variance; one of 0
-    grows to 1e-10 first, none beyond 1e-2. The factor L (M, M) is in Fortran order, so that BLAS uses it without a
+    K (M, M) is not changed. The jitter is relative to `scale`, for a kernel matrix the kernel's variance; from 0 it
+    grows to 1e-10 first, at most to 1e-2. The factor L (M, M) is in Fortran order, so that BLAS uses it without a
     copy.
 
-    Raises NotPositiveDefiniteError if a jitter of 1e-2 does not help; it says the matrix's `name`, size and condition.
+    Raises NotPositiveDefiniteError if a jitter of 1e-2 does not help; it gives the matrix's `name`, size and condition.
     """
     if not np.all(np.isfinite(K)):
         raise NotPositiveDefiniteError(f"{name} ({K.shape[0]} x {K.shape[1]}) holds NaN or infinity, so it has no "
@@ -45,8 +45,8 @@ def safe_cholesky(K: Array, scale: float = 1.0, jitter: float = 0.0, name: str =
 def solve_lower(L: Array, B: Array, transposed: bool = False) -> Array:
     """Solve ``L X = B``, or ``Lᵀ X = B`` if `transposed`, for lower-triangular L (M, M) and B (M,) or (M, S).
 
-    It writes over B when B is a Fortran-ordered matrix, which is what the block loops of this package hand over;
-    anything else is copied first.
+    It overwrites B when B is a Fortran-ordered matrix, as the block loops of this package pass it; anything else is
+    copied first.
     """
     if B.ndim == 1:
         return blas.dtrsv(L, B, lower=1, trans=int(transposed))
@@ -62,7 +62,7 @@ def inverse_lower(L: Array) -> Array:
 
 
 def gram_lower(T: Array) -> Array:
-    """Tᵀ T (M, M) for lower-triangular T (M, M), in a third of the time of a product that ignores the zeros."""
+    """Tᵀ T (M, M) for lower-triangular T (M, M), in a third of the time of a product that does not skip zeros."""
     return symmetric(lapack.dlauum(T, lower=1)[0])
 
 
@@ -130,7 +130,7 @@ _ONE = c_double(1.0)
 
 
 def multiply_lower(T: Array, B: Array, transposed: bool = False) -> Array:
-    """B ← T B, or Tᵀ B if `transposed`, for lower-triangular T (M, M) and B (M, S), written over and returned."""
+    """B ← T B, or Tᵀ B if `transposed`, for lower-triangular T (M, M) and B (M, S); B is returned."""
     _check(T, B, fit=T.shape == 2 * B.shape[:1])
     M, S = map(c_int, B.shape)
     trans = b"T" if transposed else b"N"
@@ -146,7 +146,7 @@ def add_gram(C: Array, B: Array, sign: float = 1.0) -> None:
 
 
 def add_outer(B: Array, m: Array, v: Array) -> Array:
-    """B ← B + m vᵀ for B (M, S), which is returned, and m (M,) and v (S,)."""
+    """B ← B + m vᵀ for B (M, S), m (M,) and v (S,); B is returned."""
     m, v = np.ascontiguousarray(m), np.ascontiguousarray(v)
     _check(B, m, v, fit=B.shape == m.shape + v.shape)
     M, S, step = *map(c_int, B.shape), c_int(1)

@@ -2,10 +2,10 @@
 
 Regression metrics take targets y (S,) and the mean and variance, (S,) each, that are predicted for y (noise included);
 binary ones labels y (S,) in {−1, +1} and the probability p (S,) of +1; multi-class ones classes y (S,), 0 ... C − 1,
-and probabilities p (S, C). Losses are averaged over the test points and in nats; smaller is better for each of them.
-The "standardised" two divide by, or subtract, the loss of the trivial predictor: the Gaussian with the mean and the
-variance of the training targets y_train (N,), which ignores the inputs. All raise ValueError for another shape, no
-points, labels of another set, probabilities outside [0, 1], variances that are not positive, or a value that is not
+and probabilities p (S, C). Losses are averaged over the test points and in nats; smaller is better for all metrics.
+The two "standardised" ones divide by, or subtract, the loss of the trivial predictor: the Gaussian with the mean and the
+variance of the training targets y_train (N,), which ignores the inputs. All raise ValueError for wrong shapes, no
+points, unknown labels, probabilities outside [0, 1], variances that are not positive, or values that are not
 finite.
 """
 
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from pepcore.gaussian import Array
 from pepcore.validation import as_real, check_all_positive, check_finite, check_targets
 
-ROUNDING = 1e-14  # of a mean, relative to the largest of the numbers that it is taken of
+ROUNDING = 1e-14  # of a mean, relative to the largest of the numbers averaged
 
 
 def rmse(y: ArrayLike, mean: ArrayLike) -> float:
@@ -29,7 +29,7 @@ def smse(y: ArrayLike, mean: ArrayLike, y_train: ArrayLike) -> float:
     0 is perfect and 1 is what the trivial predictor reaches. Rasmussen & Williams divide by the variance of the test
     targets; the denominator here is that variance plus (mean of y − ȳ)². It is the same for every method on a split.
 
-    Raises ValueError also if every target equals ȳ, so that there is nothing to explain.
+    Also raises ValueError if every target equals ȳ, so that there is nothing to explain.
     Source: rasmussen2006 section 2.5; bui2017 section 4.1; :eq:`gp-metrics`, :eq:`wr-losses`.
     """
     (y, mean), y_train = _pair(y, mean), _vector(y_train, "y_train")
@@ -54,7 +54,7 @@ def smll(y: ArrayLike, mean: ArrayLike, variance: ArrayLike, y_train: ArrayLike)
 
     The sign is that of Rasmussen & Williams and of bui2017: 0 is the trivial predictor, negative is better than it.
 
-    Raises ValueError also if the training targets y_train (N,) are all equal.
+    Also raises ValueError if the training targets y_train (N,) are all equal.
     Source: rasmussen2006 section 2.5; bui2017 section 4.1; :eq:`gp-metrics`, :eq:`wr-losses`.
     """
     y_train = _vector(y_train, "y_train")
@@ -68,8 +68,8 @@ def smll(y: ArrayLike, mean: ArrayLike, variance: ArrayLike, y_train: ArrayLike)
 def error_rate(y: ArrayLike, prediction: ArrayLike) -> float:
     """Fraction of test points whose most probable class is wrong.
 
-    `prediction` holds the probabilities of y = +1 (S,), of which exactly ½ is half an error, or those of all classes (S, C),
-    of which the first of the largest counts. Source: :eq:`gp-metrics`.
+    `prediction` holds the probabilities of y = +1 (S,), where exactly ½ is half an error, or those of all classes (S, C),
+    where the first of the largest counts. Source: :eq:`gp-metrics`.
     """
     if np.ndim(prediction) == 2:
         y, prediction = _class_probabilities(y, prediction)
@@ -79,7 +79,7 @@ def error_rate(y: ArrayLike, prediction: ArrayLike) -> float:
 
 
 def nll_binary(y: ArrayLike, p: ArrayLike) -> float:
-    """Mean negative log probability of the true label, −1/S Σ log p(yₛ), in nats; infinite where it was given 0.
+    """Mean negative log probability of the true label, −1/S Σ log p(yₛ), in nats; infinite if one of these is 0.
 
     Source: :eq:`gp-metrics`.
     """
@@ -88,9 +88,9 @@ def nll_binary(y: ArrayLike, p: ArrayLike) -> float:
 
 
 def nll_classes(y: ArrayLike, p: ArrayLike) -> float:
-    """Mean negative log probability of the true class, −1/S Σ log p(s, yₛ), in nats; infinite where it was given 0.
+    """Mean negative log probability of the true class, −1/S Σ log p(s, yₛ), in nats; infinite if one of these is 0.
 
-    Raises ValueError also for rows of p (S, C) that do not sum to one. Source: :eq:`gp-metrics`.
+    Also raises ValueError for rows of p (S, C) that do not sum to one. Source: :eq:`gp-metrics`.
     """
     y, p = _class_probabilities(y, p)
     return _mean_negative_log(p[np.arange(len(y)), y])

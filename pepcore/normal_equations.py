@@ -13,8 +13,8 @@ from pepcore.features import Features, add_up, grouped, in_order
 from pepcore.gaussian import Array, add_gram, add_outer, inverse_lower, multiply_lower, safe_cholesky, solve_lower
 from pepcore.sites import ImproperCavityError, Sites
 
-SHARP = 0.1  # part of its variance that a datum's direction keeps; a difference from 1 would lose digits below it
-SAME = 1e-6  # relative: by more than this the sums over other data differ
+SHARP = 0.1  # part of its variance that a datum's direction keeps; below it, a difference from 1 loses digits
+SAME = 1e-6  # relative: the sums over other data differ by more
 
 
 def posterior_of(features: Features, sites: Sites) -> tuple[Array, Array]:
@@ -64,7 +64,7 @@ def solve_posterior(precision: Array, shift: Array, concave: bool) -> tuple[Arra
 
 
 def project(features: Features, mean: Array, C_inverse: Array, out: Array | None = None) -> Array:
-    """μ, s and h, (3, N), written to `out` if given: mean and variance of aᵀv under the posterior of m (M,) and C⁻¹ (M, M)."""
+    """μ, s and h, (3, N), written to `out` if given: posterior mean and variance of aᵀv from m (M,) and C⁻¹ (M, M)."""
     mu, s, h = found = np.empty((3, len(features.X))) if out is None else out
 
     def fill(rows: slice) -> None:
@@ -90,14 +90,14 @@ def along(mean: Array, C_inverse: Array, weight_mean: Array, weight_Va: Array) -
 def without_own_site(features: Features, sites: Sites, mean: Array, C: Array) -> tuple[Array, Array]:
     """Marginals of aᵀv under the posterior without the whole site of each datum in turn: mean (N,) and variance (N,).
 
-    s\\ = s/c and μ\\ = μ − (ν − τμ) s\\ with c = 1 − τs. Where c is small these differences lose digits. The sites of such
-    data, of which there are few since Σ τs <= M, are multiplied anew to the posterior of all others. With the mean μ₀ and the
-    covariance K of their aᵀv there, B = I + √τ K √τ gives c = (B⁻¹)_nn and ν − τμ = √τ B⁻¹(ν/√τ − √τ μ₀) without a difference.
+    s\\ = s/c and μ\\ = μ − (ν − τμ) s\\ with c = 1 − τs. Where c is small these differences lose digits. Such data are few,
+    since Σ τs <= M; their sites are multiplied into the posterior of all others anew. With the mean μ₀ and the covariance
+    K of their aᵀv there, B = I + √τ K √τ gives c = (B⁻¹)_nn and ν − τμ = √τ B⁻¹(ν/√τ − √τ μ₀) without these differences.
 
     `features` are those of the N data that made the posterior, with mean (M,) and C (M, M) as `posterior_of` returns them.
 
     Raises ValueError if the sites do not make this posterior on these features; ImproperCavityError if all sites but one
-    leave no proper posterior, which takes sites of negative precision.
+    leave no proper posterior, which needs sites of negative precision.
     Source: :eq:`loo-cavity`, :eq:`loo-sharp`.
     """
     mu, s, _ = project(features, mean, inverse_lower(C))

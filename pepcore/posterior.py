@@ -11,7 +11,7 @@ from pepcore.gaussian import Array, cholesky_inverse, log_determinant, safe_chol
 from pepcore.threads import one_blas_thread
 from pepcore.validation import as_real, check_count, check_finite, check_inputs
 
-ROUNDING = 1e-12  # of the prior variance, for each row: a hundredth of it is more than a covariance is wrong by
+ROUNDING = 1e-12  # of the prior variance, for each row: a covariance is wrong by less than a hundredth of it
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -29,7 +29,7 @@ class Posterior:
     def predict(self, Xs: ArrayLike) -> tuple[Array, Array]:
         """Mean (S,) and variance (S,) of the latent f at Xs (S, D).
 
-        mean(x) = a(x)ᵀm,  variance(x) = h(x) + a(x)ᵀV a(x). Many rows are predicted in blocks, in a few megabytes.
+        mean(x) = a(x)ᵀm,  variance(x) = h(x) + a(x)ᵀV a(x). Many rows are predicted in blocks, to save memory.
         """
         Xs = self._check(Xs)
         mean, variance = np.empty((2, len(Xs)))
@@ -55,7 +55,7 @@ class Posterior:
     def sample(self, Xs: ArrayLike, size: int, rng: int | np.random.Generator) -> Array:
         """Draws (size, S) of the latent f at Xs (S, D), jointly over the rows.
 
-        `rng` is a numpy Generator, or what numpy.random.default_rng makes one of, such as an int for a seed.
+        `rng` is a numpy Generator, or what numpy.random.default_rng accepts, such as an int as a seed.
         """
         Xs = self._check(Xs)
         size, draw = check_count(size, "size", least=0), _as_generator(rng).standard_normal
@@ -120,7 +120,7 @@ class Posterior:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Posteriors:
-    """Independent posteriors of C latent functions; `posteriors[c]` is that of the function c."""
+    """Independent posteriors of C latent functions; `posteriors[c]` is that of function c."""
 
     parts: tuple  #: C posteriors
 
@@ -143,7 +143,7 @@ class Posteriors:
 
 
 def _beside_each_other(moments: list) -> tuple[Array, Array]:
-    """Means and (co)variances of all latent functions, from a pair for each; the last axis counts the functions."""
+    """Means and (co)variances of all latent functions, from a pair for each; the last axis is over functions."""
     means, variances = (np.stack(values, axis=-1) for values in zip(*moments, strict=True))
     return means, variances
 

@@ -24,14 +24,14 @@ from pepcore.sites import Sites
 from pepcore.threads import one_blas_thread
 from pepcore.validation import check_inputs, check_targets
 
-LINE = 120  # characters that a result is shown in, if it fits; else it takes four lines
+LINE = 120  # characters; a result that fits is shown on one line, else on four
 
 
 class Record(dict):
     """One line of a history: a dict, such as {"step": 3, "log_evidence": -12.5}.
 
-    While a callback looks at it, `result()` makes the result of that moment, and `parameters` are those of the model.
-    The history keeps the dict alone.
+    While a callback has it, `result()` makes the result of that moment, and `parameters` are those of the model.
+    The history keeps only the dict.
     """
 
     parameters: dict | None = None
@@ -51,7 +51,7 @@ class LeftOut(NamedTuple):
     """Each datum as the others predict it."""
 
     mean: Array  #: (N,), or (N, C) for C latent functions, of the latent f at the datum's own input
-    variance: Array  #: alike
+    variance: Array  #: (N,) or (N, C), its variance
     log_density: Array  #: (N,), log p(y_n | all other data) in nats; a density for real y, else a probability
 
 
@@ -68,14 +68,14 @@ class Result:
     posterior: Any  #: of the latent function; `posterior.predict(Xs)` gives mean and variance
     likelihood: Any  #: p(y|f)
     message: str  #: how it ended
-    history: list  #: one for each sweep, step or evaluation, with "log_evidence" and what else there is to watch
+    history: list  #: one dict for each sweep, step or evaluation, with "log_evidence" and what else there is
 
     def predict_f(self, Xs: ArrayLike) -> tuple[Array, Array]:
         """Mean and variance of the latent f at Xs (S, D): (S,) each, or (S, C) for C latent functions."""
         return self.posterior.predict(Xs)
 
     def predict_y(self, Xs: ArrayLike) -> Any:
-        """What the likelihood predicts of y at Xs (S, D).
+        """What the likelihood predicts for y at Xs (S, D).
 
         Mean (S,) and variance (S,) for real targets and counts; P(y = +1) (S,) for labels −1 and +1; probabilities
         (S, C) for C classes.
@@ -107,7 +107,7 @@ class Result:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Fit(Result):
-    """Inference at fixed hyper-parameters; what is not described here, `Result` describes."""
+    """Inference at fixed hyper-parameters; see `Result` for what is not described here."""
 
     log_evidence: float
     posterior: Any
@@ -125,8 +125,8 @@ class Fit(Result):
     def gradient(self) -> dict:
         """dict: the kernel's keys, "Z" (M, D) for sparse methods, the likelihood's keys ("noise" of a Gaussian one).
 
-        Computed at first use. After iterations it is exact at the fixed point; before it, what the same formula gives
-        there, as if the sites were at rest.
+        Computed at first use. After iterations it is exact at the fixed point; elsewhere it is what the same formula
+        gives, as if the sites were at rest.
         """
         return self._gradient()
 
@@ -219,17 +219,17 @@ class Model(Result):
 
     @property
     def noise(self) -> Any:
-        """Noise variance, or (C,) of the classes; None for a likelihood without noise."""
+        """Noise variance, or (C,) for the classes; None for a likelihood without noise."""
         return self.parameters.get("noise")
 
 
 def refuse_gradient(advice: str) -> dict:
-    """What a `Fit` without a gradient answers, as `partial(refuse_gradient, advice)`."""
+    """Raise NotImplementedError(advice), for a `Fit` that has no gradient."""
     raise NotImplementedError(advice)
 
 
 def latent_left_out(posterior: Posterior, sites: Sites, X: Array) -> tuple[Array, Array]:
-    """Mean (N,) and variance (N,) of the latent f at each row of X (N, D) without its own site, one along each a_n."""
+    """Mean (N,) and variance (N,) of the latent f at each row of X (N, D) without its own site, which lies along a_n."""
     none: Any = None  # features are computed block by block, and nothing is differentiated
     features = Features(posterior.basis, check_inputs(X, columns=posterior.basis.Z.shape[1]), none, none, none, none)
     mean, variance = without_own_site(features, sites, posterior.mean, posterior.precision_cholesky)
@@ -242,15 +242,15 @@ def leave_one_out(fit: Result, X: ArrayLike, y: ArrayLike) -> LeftOut:
     """Predict each datum of a fit from all others, without a refit.
 
     The whole site of datum n is divided out of the posterior, whatever the power: the posterior of the other data has no
-    factor of datum n at all, while the fraction alpha belongs to the update. With Gaussian noise this is exactly what a
+    factor of datum n at all, while alpha matters to the update only. With Gaussian noise this is exactly what a
     refit without the datum, at the same hyper-parameters and Z, would predict. With other likelihoods the other sites would
-    still move in a refit, and they do not here, which leaves an error that is small beside the change itself. Hyper-parameters
-    and Z have seen every datum: what comes out is better than on new data where these were learnt.
+    still move in a refit, but here they do not; the error is small compared with the change itself. Hyper-parameters and Z, if
+    learnt, have seen every datum, so the predictions are better than they would be on new data.
 
     Parameters
     ----------
     fit : Fit, OnlineFit, MulticlassFit ("ep", "gfitc" or "vi") or Model, with a site for each datum
-        Parts that hold for all data, such as the basis vectors of `online.infer`, stay.
+        Parts shared by all data, such as the basis vectors of `online.infer`, stay.
     X, y : (N, D) inputs of the fit, in the same order, and (N,) its targets
 
     Returns a LeftOut, after O(NM²) time; O(N³) for a fit by `exact`.
@@ -258,10 +258,10 @@ def leave_one_out(fit: Result, X: ArrayLike, y: ArrayLike) -> LeftOut:
     Raises
     ------
     NotImplementedError if the fit has no site for each datum: blocks, "sep", decoupled bases, streams
-    ValueError if X and y have another number of rows than the data of the fit, or are seen not to be these data; not every
-        exchange of rows or of targets can be seen
-    ImproperCavityError if the others leave no proper posterior; it names the data. Only likelihoods that are not
-        log-concave do this.
+    ValueError if X and y have more or fewer rows than the data of the fit, or are found not to be these data; not every
+        exchange of rows or of targets is detected
+    ImproperCavityError if the others leave no proper posterior; it names the data. It happens only if the likelihood is
+        not log-concave.
 
     Source: :eq:`loo-cavity`, :eq:`loo-density`.
     """

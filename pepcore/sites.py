@@ -2,7 +2,7 @@
 
 Datum n is represented by a site t_n(f) ∝ exp(ν_n f − ½ τ_n f²), two scalars. Exact EP, sparse Power EP and variational
 inference all repeat the same steps for every datum: take a fraction α of its site out of the posterior (the cavity),
-ask the likelihood how it would move the cavity (`log_moment`), and read off the site that moves it alike (the target).
+ask the likelihood how it would move the cavity (`log_moment`), and read off the site that does the same (the target).
 Written with l_α = (1/α) log E[p(y|f)^α] in place of log Z the formulas hold for every α in [0, 1], 0 included.
 """
 
@@ -36,7 +36,7 @@ class Sites:
         return cls(np.zeros(size), np.zeros(size))
 
     def toward(self, target: "Sites", step: float) -> "Sites":
-        """The damped step τ ← (1 − ε) τ + ε τ*, and ν alike, with ε = `step` in (0, 1].
+        """The damped step τ ← (1 − ε) τ + ε τ*, likewise for ν, with ε = `step` in (0, 1].
 
         At α = 0 it is a natural-gradient step of length ε on the variational bound.
 
@@ -54,7 +54,7 @@ def cavity(mean: Array, variance: Array, sites: Sites, alpha: float | Array) -> 
     ----------
     mean : (..., N), μ_n, posterior means
     variance : (..., N), s_n > 0, posterior variances
-    sites : Sites of N data, in the same shape
+    sites : Sites of N data, of the same shape
     alpha : float or (N,), in [0, 1]; at 0 the cavity is the posterior itself
 
     Returns mean (..., N), variance (..., N) of the cavities.
@@ -84,12 +84,12 @@ def target(
     cavity_mean, cavity_variance : (N,), what `cavity` returned (without the residual variance h)
     d1, d2 : (N,), first and second derivative of l_alpha in the cavity mean
     alpha : float or (N,)
-    shrinkage : (N,), 1 + α d2 s\\ where the likelihood knows it better than by this difference
+    shrinkage : (N,), 1 + α d2 s\\ if the likelihood can compute it with less cancellation
 
     Returns the Sites of N data.
     Source: bui2017 eqs (63) and (74); :eq:`pep-target`, :eq:`ep-tilted-moments`, :eq:`sc-rank-one`.
     """
-    # the tilted variance over the cavity's, > 0 since the variance of any distribution is
+    # the tilted variance over the cavity's; > 0, as any variance is
     shrinkage = 1 + alpha * d2 * cavity_variance if shrinkage is None else shrinkage
     return Sites(-d2 / shrinkage, (d1 - d2 * cavity_mean) / shrinkage)
 
@@ -111,7 +111,7 @@ def rank_one_update(
 ) -> None:
     """Multiply the factor exp(ν aᵀv − ½ τ (aᵀv)²) into N(mean, covariance), in place; with −τ and −ν it is divided out.
 
-    One O(M²) step by the Sherman-Morrison identity, in place of an O(M³) inversion. It writes over mean (M,) and
+    One O(M²) step by the Sherman-Morrison identity, in place of an O(M³) inversion. It overwrites mean (M,) and
     covariance (M, M), which is in Fortran order; Va is covariance @ a, `along` aᵀmean and `spread` aᵀVa.
 
     Raises ImproperCavityError if the result would not be a proper Gaussian, that is 1 + τ aᵀVa <= 0.
@@ -153,4 +153,4 @@ def check_sites(sites: Any, shape: tuple[int, ...], name: str = "sites") -> Site
     tau, nu = (as_real(value, f"{name}.{key}").copy() for key, value in vars(sites).items())
     if tau.shape != shape or nu.shape != shape:
         raise ValueError(f"{expected}; got Sites of shapes {tau.shape} and {nu.shape}")
-    return Sites(check_finite(tau, "sites.tau"), check_finite(nu, "sites.nu"))
+    return Sites(check_finite(tau, f"{name}.tau"), check_finite(nu, f"{name}.nu"))

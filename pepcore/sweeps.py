@@ -19,14 +19,14 @@ TURNING = 0.5  # sites that turn round but come this much closer need no shorter
 STEP_GROWTH = 1.1  # after a sweep that went well: with 1 some hard problems took twice as many sweeps
 DEPTH = 12  # sweeps remembered; 6 took up to twice as many sweeps, 20 were little better
 NEAR = 0.3  # above this change of a site the sweeps are not yet near enough to linear
-ASTRAY = 4.0  # mixing does not bring the sites closer in every sweep; so many times further off, the step is too long
+ASTRAY = 4.0  # mixing may bring the sites no closer in a sweep; this many times further off, the step is too long
 
 
 def damped_step(change: float, before: float, turned: bool, step: float, largest: float) -> float:
-    """The next step, from the change that is left, that before the last sweep, and whether the sites turned round.
+    """The next step, from the change now, the change before the last sweep, and whether the sites turned round.
 
-    It is halved, down to 0.05, when the sites would move more than before; shortened when they turn round, as the step was
-    too long even if they come closer; and else recovers by 10 %.
+    It is halved, down to 0.05, when the sites would move more than before; shortened when they turn round and come little
+    closer, as the step was too long; and otherwise it recovers by 10 %.
     """
     if change > before:
         return max(0.5 * step, min(step, PATIENT_STEP))
@@ -44,7 +44,7 @@ def run_sweeps(
     """Sweep until neither a site nor the evidence moves by more than the tolerance.
 
     A sweep is undone, and tried again at half the step, when a cavity becomes improper or the sites run away, as those
-    of large counts do under an exponential rate. After a sweep that stands, `next_step` says how long the next one is.
+    of large counts do under an exponential rate. After a sweep that is kept, `next_step` gives the next step.
 
     Parameters
     ----------
@@ -53,14 +53,14 @@ def run_sweeps(
     propose : callable (state, step) -> what `evaluate` takes, one sweep; for example `pepcore.sites.parallel`
     start : Sites, or whatever else `evaluate` takes and `propose` returns
     step : the longest step, in (0, 1]
-    tolerance : for the largest element of `move`, and for the last change of the evidence, relative if that is large
+    tolerance : for the largest element of `move`, and for the last change of the evidence, relative to it if above 1
     max_sweeps : 0 for the state at the start
     callback : called with each record as it enters the history
     next_step : as `damped_step`
 
-    Returns the last state, and a dict of what `Fit` says of the iteration: "converged", "message", "sweeps" and
-    "history", a dict for the start and for each sweep: "log_evidence", "change", "step". Not converged, it issues a
-    RuntimeWarning.
+    Returns the last state, and a dict of what `Fit` says about the iteration: "converged", "message", "sweeps" and
+    "history", a dict for the start and for each sweep: "log_evidence", "change", "step". It issues a
+    RuntimeWarning if not converged.
     """
     state, history, largest = evaluate(start), [], step
     for sweep in range(max_sweeps + 1):
@@ -132,7 +132,7 @@ def _change(state: Any) -> float:
 
 
 def infer_from(infer: Callable, sites: Any) -> Any:
-    """Call infer(sites), or infer(None), which starts from flat sites, if these leave no proper cavity."""
+    """Call infer(sites) or, if these leave no proper cavity, infer(None), which starts from flat sites."""
     try:
         return infer(sites)
     except ImproperCavityError:
@@ -146,8 +146,8 @@ class Mixing:
     that parallel sweeps creep along that direction: hundreds are needed where few pseudo-points carry many data. Mixing
     takes 5 to 20 times fewer.
 
-    Of the last damped sweeps it takes the affine combination whose residual, extrapolated linearly, is least. Far from
-    the fixed point, and where the combination left no proper cavity, it takes the plain damped sweep. It keeps `DEPTH`
+    It takes the affine combination of the last damped sweeps whose residual, extrapolated linearly, is least. Far from
+    the fixed point, and after a combination that left no proper cavity, it takes the plain damped sweep. It keeps `DEPTH`
     copies of the sites and of their moves, 4 `DEPTH` numbers for each site.
 
     Source: H. F. Walker and P. Ni, Anderson acceleration for fixed-point iterations, SIAM J. Numer. Anal. 49 (2011).

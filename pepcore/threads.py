@@ -23,8 +23,8 @@ F = TypeVar("F", bound=Callable)
 class _OneBlasThread:
     """Decorator and context: BLAS has one thread from the first of overlapping calls to the end of the last.
 
-    BLAS knows one limit for the whole process. Were every call to restore what it found, the last of two that overlap in
-    two Python threads would restore the limit of the other. `given_up` is the number of threads that BLAS had before.
+    BLAS knows one limit for the whole process. If every call restored what it found, the last of two that overlap in
+    two Python threads would restore the limit set by the other. `given_up` is the number of threads that BLAS had before.
     """
 
     def __init__(self) -> None:
@@ -75,14 +75,14 @@ _chosen: int | None = None
 def set_threads(threads: int | None) -> None:
     """Choose how many threads one call may use; None, the default, for as many as BLAS may use.
 
-    These are all cores, unless OPENBLAS_NUM_THREADS, OMP_NUM_THREADS, threadpoolctl or a joblib worker sets fewer, and one
+    That is all cores, unless OPENBLAS_NUM_THREADS, OMP_NUM_THREADS, threadpoolctl or a joblib worker sets fewer, and one
     in a child process or outside the main thread, where other calls are likely to run at the same time. The result is the
     same to the last bit.
 
     Raises
     ------
     ValueError
-        For anything but None or a whole number, at least 1.
+        For anything but None or a whole number >= 1.
     """
     if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int | np.integer) or threads < 1):
         raise ValueError(f"threads = {threads!r} must be a whole number, at least 1, or None for as many as BLAS may use")

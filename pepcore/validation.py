@@ -20,11 +20,11 @@ CHECKED = 2**16  # rows that are looked at in one go, so that a memory map is no
 def as_real(value: ArrayLike, name: str, expected: str = "an array of real numbers") -> Array:
     """Turn real numbers of any shape into a float64 array, without a copy where none is needed.
 
-    Raises ValueError for text, complex numbers, ragged lists, and numbers under a mask; it calls the value `name` and
-    says that it must be `expected`.
+    Raises ValueError for text, complex numbers, ragged lists, and numbers under a mask; the message says that `name`
+    must be `expected`.
     """
     refuse_mask(value, name)
-    if value is None:  # of which NumPy would make NaN
+    if value is None:  # NumPy would turn it into NaN
         raise ValueError(f"{name} = None must be {expected}")
     try:
         if hasattr(value, "toarray"):
@@ -51,7 +51,7 @@ def refuse_mask(value: Any, name: str) -> None:
 
 
 def _hold_mask(items: Sequence) -> bool:
-    """Whether there is a masked array among the items of a list, or in lists among them; quick, as they may be many."""
+    """Whether a masked array is among the items of a list, or in lists among them; quick, as there may be many items."""
     kinds = set(map(type, items))
     if any(issubclass(kind, list | tuple) for kind in kinds):
         inner = chain.from_iterable(item for item in items if isinstance(item, list | tuple))
@@ -82,7 +82,7 @@ def check_scale(scale: Any, name: str) -> Any:
 
 
 def check_inputs(X: ArrayLike, name: str = "X", columns: int | None = None, copy: bool = False) -> Array:
-    """Check finite inputs (N, D), one row per point, of so many `columns`; `copy` is for a result that keeps them.
+    """Check finite inputs (N, D), one row per point, D = `columns` if given; `copy` is for a result that keeps them.
 
     A memory map is not copied.
     """
@@ -177,7 +177,7 @@ def check_step(step: ArrayLike) -> float:
 
 
 def check_sweeps(step: ArrayLike, tolerance: ArrayLike, max_sweeps: ArrayLike) -> dict[str, Any]:
-    """Check the settings of `pepcore.sweeps.run_sweeps`, a dict: the step, a tolerance > 0, a whole number of sweeps >= 0."""
+    """Checked settings of `pepcore.sweeps.run_sweeps`, as a dict: the step, a tolerance > 0, a whole number of sweeps >= 0."""
     tolerance = check_positive(tolerance, "tolerance")
     return {"step": check_step(step), "tolerance": tolerance, "max_sweeps": check_count(max_sweeps, "max_sweeps", least=0)}
 
@@ -229,7 +229,7 @@ def check_blocks(blocks: Any, size: int) -> list[np.ndarray]:
     if labels is not None and labels.shape == (size,) and np.issubdtype(labels.dtype, np.integer):
         return [np.flatnonzero(labels == label) for label in np.unique(labels)]
     parts = blocks if np.iterable(blocks) else []
-    # not integers yet: their fractions would be cut off, and every block seem right
+    # not integers yet: fractions would be cut off, and every block would seem right
     indices = [as_real(block, f"blocks[{number}]").ravel() for number, block in enumerate(parts)]
     joined = np.concatenate(indices or [np.zeros(0)])
     if len(joined) != size or not np.array_equal(np.sort(joined), np.arange(size)) or not all(map(len, indices)):
@@ -253,7 +253,7 @@ def check_part(part: T, fits: bool, name: str, expected: str, example: str) -> T
 def check_kernel(kernel: Any, name: str = "kernel") -> Any:
     """Return the kernel; ValueError for what cannot be called or has no `diagonal`, and for a class, not an instance.
 
-    `exact` and `online` ask no more of it for inference; the sparse methods and all learning need its derivatives too, see
+    `exact` and `online` need no more of it for inference; the sparse methods and all learning need its derivatives too, see
     `pepcore.kernels`.
     """
     fits = callable(kernel) and hasattr(kernel, "diagonal")
@@ -262,7 +262,7 @@ def check_kernel(kernel: Any, name: str = "kernel") -> Any:
 
 
 def check_plain(kernel: Any, method: str) -> None:
-    """Raise ValueError if `kernel` has pseudo-points that are no values of f, which `method` (str, a plural) cannot use."""
+    """Raise ValueError if `kernel` has pseudo-points that are not values of f, which `method` (str, a plural) cannot use."""
     if hasattr(check_kernel(kernel), "uf"):
         raise ValueError(f"{method} take points of f itself; give a plain kernel, not one for other pseudo-points")
 
@@ -270,7 +270,7 @@ def check_plain(kernel: Any, method: str) -> None:
 def check_likelihood(likelihood: Any, several: bool = False) -> Any:
     """Return the likelihood; ValueError for what lacks its methods, and for a class in place of its instance.
 
-    Also for one of `several` latent functions where the method has a single one.
+    Also ValueError for one of several latent functions, unless `several`.
     """
     fits = all(hasattr(likelihood, method) for method in ("log_moment", "validate", "predict"))
     expected = "a likelihood, an object with the methods log_moment, validate and predict"

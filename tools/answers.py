@@ -1,4 +1,4 @@
-"""Sphinx extension: boxes for answers in the place of what `check` and `quiz` show where nothing was answered yet.
+"""Sphinx extension: boxes for answers in place of what `check` and `quiz` show before anything is answered.
 
 A notebook's output holds an element with the name of an exercise or a quiz. Here it becomes a form with the declaration
 of `chapters/checks/` as JSON, which `_static/answers.js` judges by; an exercise that needs code gets a sentence on how
@@ -42,7 +42,7 @@ def box(name, notebook=""):
 
 
 def form(name, exported, legend):
-    """One box: fields, the button, a place for what is said, and the declaration."""
+    """One box: fields, the button, a place for the reply, and the declaration."""
     if exported["kind"] == "choice":
         fields = "".join(f'<label class="answer-option"><input type="radio" name="{name}" value="{place}">'
                          f"<span>{'abcdefgh'[place]}) {escape(text)}</span></label>"
@@ -64,7 +64,7 @@ def form(name, exported, legend):
 
 
 def needs_code(notebook):
-    """What stands in the page below an exercise whose answer is code."""
+    """The HTML below an exercise whose answer is code."""
     link = f'<a href="{escape(notebook)}" download>the notebook of this chapter</a>' if notebook else "the notebook"
     repository = os.environ.get("BOOK_REPOSITORY", "")
     copied = f'<a href="{escape(repository)}">the book&#x2019;s repository</a>' if repository else "the book&#x2019;s folder"

@@ -75,7 +75,7 @@ def assignment(chapter):
 
 
 def exercise_cells(chapter, exercise, number, emitted):
-    """An exercise's cells; `emitted` holds the places of solutions' statements that stand further up."""
+    """An exercise's cells; `emitted` holds the places of solutions' statements in earlier cells."""
     cells = set_cells(exercise, exercise.statement(number), setup_cell.without_figures(exercise.blank),
                       solution(chapter, exercise, emitted))
     if exercise.by_hand:
@@ -108,7 +108,7 @@ def solution(chapter, exercise, emitted):
 
 
 def graded(cell, grade_id, grade=False, locked=False, solution=False, points=None):
-    """A cell with what nbgrader wants to know of it."""
+    """A cell with the metadata that nbgrader needs."""
     cell.metadata.nbgrader = {"schema_version": 3, "grade_id": grade_id, "grade": grade, "locked": locked,
                               "solution": solution, "task": False}
     if points is not None:
@@ -143,6 +143,6 @@ def grader(course):
 
 
 def demand(outcome):
-    """Go on only if nbgrader did what it was asked to do."""
+    """Raise RuntimeError unless nbgrader did what it was asked to do."""
     if not outcome["success"]:
         raise RuntimeError(outcome.get("log") or outcome.get("error"))

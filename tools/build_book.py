@@ -26,7 +26,7 @@ BUILD = ROOT / "_build"
 SITE = BUILD / "html"
 CACHE = BUILD / ".jupyter_cache"
 FRAMES = BUILD / "frames"                # pictures that the cached chapters drew
-STAMP = BUILD / ".built-from"            # what the site that stands there was built from
+STAMP = BUILD / ".built-from"            # what the present site was built from
 CACHE_STAMP = BUILD / ".executed-with"   # what the cached outputs were computed with
 
 IMPORTED = ["pepcore", "figures", "chapters/exercises.py", "chapters/checks", "requirements.txt"]
@@ -55,7 +55,7 @@ def site_fingerprint():
 
 
 def is_current():
-    """Whether the site stands and was built from the sources as they are now."""
+    """Whether the site exists and was built from the sources as they are now."""
     return STAMP.exists() and STAMP.read_text() == site_fingerprint()
 
 
@@ -73,7 +73,7 @@ def chapters():
 def execute(scripts):
     """Run all notebooks that are not in the cache, as many at a time as there are processors, the largest first.
 
-    `scripts` is the process that fetches JavaScript. No more notebooks are begun when it has failed.
+    `scripts` is the process that fetches JavaScript. No more notebooks are started once it has failed.
     """
     from jupyter_cache import get_cache
 
@@ -86,7 +86,7 @@ def execute(scripts):
     if not uncached:
         return
     uncached.sort(key=lambda path: -path.stat().st_size)        # no long one is left for the end
-    print(f"executing {len(uncached)} notebooks; all of them take two cores about three minutes", flush=True)
+    print(f"executing {len(uncached)} notebooks; the whole book takes about three minutes on two cores", flush=True)
     started = time.perf_counter()
     with errors_to(BUILD / "execution.log"), ProcessPoolExecutor(os.cpu_count()) as pool:
         runs = [pool.submit(execute_one, path) for path in uncached]
@@ -110,7 +110,7 @@ def execute_one(path):
 
 @contextlib.contextmanager
 def errors_to(path):
-    """Collect in a file what kernels write to stderr. Jupyter Book reports by itself the chapters that failed."""
+    """Collect in a file what kernels write to stderr. Jupyter Book itself reports the chapters that failed."""
     sys.stderr.flush()
     terminal = os.dup(2)
     with path.open("w") as log:
@@ -123,7 +123,7 @@ def errors_to(path):
 
 
 def configuration():
-    """What stands in `_config.yml`, with links to the public repository where its address is known."""
+    """The contents of `_config.yml`, with links to the public repository where its address is known."""
     config = yaml.safe_load((ROOT / "_config.yml").read_text())
     extensions = config["sphinx"]["local_extensions"]
     extensions.update(dict.fromkeys(extensions, str(ROOT / "tools")))       # the copy lies in another folder

@@ -1,9 +1,9 @@
 """Collapse in JupyterLab what the page hides or folds: sets `jupyter.source_hidden` and `outputs_hidden` in the notebooks.
 
-The code of figures is collapsed, and the code, output and words of solutions. The cell for an answer stays open. Run it after
+The code of figures is collapsed, and the code, output and words of solutions. The cell for an answer stays open. Run this after
 cells were added or their tags changed; `--check` only lists the notebooks that it would change.
 
-JupyterLab goes on showing the first line of a cell that is collapsed. Words begin with a comment for that, which no page shows.
+JupyterLab still shows the first line of a collapsed cell. So words begin with a comment, which no page shows.
 """
 
 import json

@@ -69,7 +69,7 @@ class Exercise:
 
     @cached_property
     def asked(self):
-        """The name of its checker, and the expression in which the cell to try hands the answer over."""
+        """The name of its checker, and the expression with which the cell to try hands over the answer."""
         return next(call for call in map(check_of, slicing.statements(self.to_try)) if call)
 
     @property

@@ -1,7 +1,7 @@
 """Set the formulas of the built pages with MathJax, once for all readers: a Sphinx extension.
 
 A page that sets its formulas in the browser asks for 270 kB of script, keeps a phone busy for seconds, and moves under the
-reader's eyes while it does. The pages have them set, with MathML for assistive technology, one style sheet for all, and
+reader's eyes while it does. Here they are set already, with MathML for assistive technology, one style sheet for all, and
 fonts that hold the characters of the book's formulas and no others.
 """
 
@@ -24,7 +24,7 @@ SHEET = "_static/mathjax.css"
 
 
 def setting(formulas):
-    """Set formulas.
+    """Set formulas with MathJax, as HTML.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def characters(css):
 
 
 def cut_fonts(folder, css):
-    """Keep of the fonts what the style sheet shows; a font without any of it stays, since a browser refuses an empty one."""
+    """Keep only the glyphs that the style sheet shows; a font without any stays whole, since browsers refuse an empty one."""
     points = characters(css)
     for font in folder.rglob("*.woff"):
         if points.intersection(TTFont(font).getBestCmap()):

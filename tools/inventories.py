@@ -1,4 +1,4 @@
-"""Write small intersphinx inventories of the foreign names that our docstrings mention, so that a build asks nobody.
+"""Write small intersphinx inventories of the foreign names that our docstrings mention, so that a build needs no network.
 
 To link to one more name, add it here, run `python tools/inventories.py` and commit the .inv files.
 """

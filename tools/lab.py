@@ -14,7 +14,7 @@ SETTINGS = {
 
 
 def write_settings():
-    """Settings that hold unless the reader has some of their own."""
+    """Write settings that hold unless the reader has some of their own."""
     path = Path(sys.prefix) / "share/jupyter/lab/settings/overrides.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(SETTINGS, indent=1) + "\n")

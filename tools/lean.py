@@ -1,4 +1,4 @@
-"""Take out of the built pages what they do not need, and mend what the stock theme leaves: a Sphinx extension.
+"""Take out of the built pages what they do not need, and repair what the stock theme gets wrong: a Sphinx extension.
 
 The theme brings 1.5 MB of icons as a script, of which the pages use a dozen: they come from a font instead, cut down to the
 glyphs that occur. The search index is loaded on the search page alone, and thebe, which this book does not use, nowhere.
@@ -27,7 +27,7 @@ UNUSED = [
 ]
 DESIGN = [r'<link[^>]*href="[^"]*sphinx-design\.min\.css[^>]*/>', r'<script[^>]*src="[^"]*design-tabs\.js[^>]*></script>']
 SEARCH = [rf'<script[^>]*src="[^"]*{name}\.js[^>]*></script>' for name in ("searchtools", "language_data", "searchindex")]
-AT_ONCE = "documentation_options|page|slider"       # scripts that the page needs while it is read; all others wait for its end
+AT_ONCE = "documentation_options|page|slider"       # scripts that the page needs while it is parsed; the rest waits for its end
 LATER = rf'<script src="(?=[^"]*_static/(?!({AT_ONCE})\.js))'
 ICON_RULE = r'((?:\.fa-[a-z0-9-]+:before,?)+)\{content:"\\([0-9a-f]+)"\}'
 BACK = re.compile(r'<a class="viewcode-back" href="([^"#]+)#([^"]+)">\[docs\]</a>\s*')
@@ -101,7 +101,7 @@ def cut(source, target, points):
 
 
 def cut_fonts(site):
-    """Keep of the icon fonts the glyphs that are shown, and let the style sheet name these files."""
+    """Keep only the glyphs that are shown of the icon fonts, and let the style sheet name the new files."""
     folder, points = site / "_static/vendor/fontawesome/webfonts", icons(site)
     sheet = site / "_static/styles/pydata-sphinx-theme.css"
     text = re.sub(r"\n?/\*# sourceMappingURL.*?\*/", "", sheet.read_text(encoding="utf-8"))
@@ -141,7 +141,7 @@ def finish(app, problem):
 
 
 def setup(app):
-    for name in ("docutils", "plaintext"):      # said at once, since pybtex searches all packages anew for each citation
+    for name in ("docutils", "plaintext"):      # registered here, since pybtex searches all packages anew for each citation
         register_plugin("pybtex.backends", name, find_plugin("pybtex.backends", name), force=True)
     app.connect("build-finished", finish, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -244,7 +244,7 @@ def rules_by_claim():
 
 
 def withdrawn():
-    """The claims that were tested once and are no more, in Markdown."""
+    """The claims that were tested once and no longer are, in Markdown."""
     lines = [f"* `{entry['claim']}`: {escape(entry['change'], quote=False)}" for entry in rules.read()["withdrawn"]]
     return "\n".join(["These claims once had a rule and a verdict. They were taken out of the count for the reason "
                       "that is given with their last verdict.", "", *lines])

@@ -26,8 +26,8 @@ COLUMN = int((210 - 2 * MARGIN) / 25.4 * 96)        # pixels between them
 SOLUTIONS = ("end", "inline", "none")
 
 # Open what is folded, fetch all pictures, put the solutions where they are wanted, take out the empty heads of tables, turn
-# buttons to sort by into words, since a browser does not repeat a button at the head of the next page, and keep a formula
-# and the sign behind it in one line.
+# sort buttons into words, since a browser does not repeat a button at the head of the next page, and keep a formula and
+# the punctuation after it on one line.
 PREPARE = """async (solutions) => {
   document.documentElement.dataset.theme = "light";
   for (const details of document.querySelectorAll("article details")) details.open = true;
@@ -122,7 +122,7 @@ class server:
 
 
 class browser:
-    """A browser that nobody sees."""
+    """A headless browser; gives the running browser."""
 
     def __enter__(self):
         from playwright.sync_api import sync_playwright

@@ -1,7 +1,7 @@
 """Make a deck of slides for each chapter from the built site, into _build/slides: figures, sliders, equations, take-aways.
 
-A deck takes from its page what one shows: the title, the goals, of each section the figures and sliders with their captions
-and the numbered equations with the sentences that lead to them, the take-away, and the titles of the exercises. It holds
+A deck takes from its page what one shows: the title, the goals, each section's figures and sliders with their captions
+and its numbered equations with the sentences that lead to them, the take-away, and the titles of the exercises. It holds
 no code. reveal.js shows it, and prints it at the address deck.html?print-pdf.
 """
 
@@ -58,8 +58,8 @@ INDEX = """<!DOCTYPE html>
 </head>
 <body class="decks">
 <h1>{book}</h1>
-<p>Slides for each chapter. The arrow keys go from slide to slide, or move a slider once you have clicked it. Behind “print”,
-use your browser's command to print, or to save a PDF.</p>
+<p>Slides for each chapter. The arrow keys go from slide to slide, or move a slider once you have clicked it. To print
+or save a PDF, click “print” and use your browser's print command.</p>
 <ul>
 {decks}
 </ul>
@@ -172,7 +172,7 @@ def slide(heading, body):
 
 
 def lead(equation):
-    """The sentence, or what has begun of it, that ends just before an equation."""
+    """The sentence, or the part of it so far, that ends just before an equation."""
     before = equation.find_previous_sibling()
     if before is None or before.name != "p":
         return ""

@@ -12,7 +12,7 @@ import exercise_list
 
 STUDENT = build_book.BUILD / "student"
 COURSE = build_book.BUILD / "instructor" / "course"
-HELPERS = ["pepcore", "data"]        # what the assignments import, and the data that it reads
+HELPERS = ["pepcore", "data"]        # the package that assignments import, and the data that it reads
 NEEDED = ["numpy", "scipy", "pandas", "scikit-learn", "threadpoolctl", "tqdm", "pooch", "jupyterlab"]
 READ_ME = """# Exercises
 

@@ -66,7 +66,7 @@ def foundations(package=PACKAGE):
 
 
 def direct():
-    """`foundations` without what a longer way says, too: room -> set of rooms."""
+    """`foundations` without imports that a longer path implies: room -> set of rooms."""
     below = foundations()
 
     def under(name):
@@ -76,7 +76,7 @@ def direct():
 
 
 def says(name):
-    """The first sentence of a room's docstring."""
+    """The first paragraph of a room's docstring."""
     path = PACKAGE / name / "__init__.py" if (PACKAGE / name).is_dir() else PACKAGE / f"{name}.py"
     return ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))).partition("\n\n")[0].replace("\n", " ")
 

@@ -58,7 +58,7 @@ def is_ready():
 
 
 def wanted():
-    """What the stamp of a complete environment says: it cannot be moved, since its scripts name their folder."""
+    """What the stamp of a complete environment says: its folder, which its scripts name, and a hash of the requirements."""
     digest = hashlib.sha256()
     for name in ("requirements.txt", "pyproject.toml"):
         with open(os.path.join(ROOT, name), "rb") as stream:

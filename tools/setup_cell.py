@@ -1,4 +1,4 @@
-"""The first cell of an assignment: what its exercises need of the chapter, without the folder of the book.
+"""The first cell of an assignment: what its exercises need from the chapter, without the folder of the book.
 
 Code that needs no more than `pepcore` stays code. What the chapter takes from `figures`, such as tables of results, is
 computed here, and goes to a file that the cell reads: students get the values and not the code, in which some exercises
@@ -57,7 +57,7 @@ def imports_figures(statement):
 
 
 def computed(statements, names, text):
-    """Values of the names after the statements; of a module, what the text calls by name."""
+    """Values of the names after the statements; for a module, only what the text uses of it."""
     scope = {}
     if names:
         exec("\n".join(statement.source for statement in statements), scope)
@@ -70,7 +70,7 @@ def computed(statements, names, text):
 
 
 def without_figures(source):
-    """Code in which the definitions that it imports from `figures` stand in the place of the import."""
+    """Code in which the definitions that it imports from `figures` stand in place of the import."""
     statements = []
     for statement in slicing.statements(source):
         statements += definitions(statement) if imports_figures(statement) else [statement]

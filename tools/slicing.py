@@ -57,7 +57,7 @@ class Statement:
 
     @cached_property
     def changes(self):
-        """Names whose objects it changes: stored into, or asked to do something whose result nobody takes."""
+        """Names whose objects it changes: by storing into them, or by a method whose result is not used."""
         found = set()
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Subscript | ast.Attribute) and not isinstance(node.ctx, ast.Load):
@@ -72,7 +72,7 @@ class Statement:
 
     @property
     def makes_random_numbers(self):
-        """Whether it makes a generator, which is another one after each use."""
+        """Whether it makes a random generator, which changes with each use."""
         return "default_rng(" in self.source and isinstance(self.tree.body[0], ast.Assign)
 
 

@@ -23,9 +23,9 @@ PATTERNS = [
     (r"\w ,|\w \.(?=\s|$)", "a space before the comma or the full stop"),
     (r"\ban evidence\b|(?<!\b[Ll]og )\bevidences\b", '"evidence" is not counted: "an estimate of the evidence"'),
     (r"\binformations\b|\bdatas\b|\badvices\b|\bsoftwares\b", "a word without a plural"),
-    (r"\b(?:[Cc]learly|[Oo]bviously|[Tt]rivially)\b|\bit is easy to see\b", "who does not see it is discouraged"),
+    (r"\b(?:[Cc]learly|[Oo]bviously|[Tt]rivially)\b|\bit is easy to see\b", "discourages readers who do not see it"),
     (r"\b(?:allows?|permits?|enables?) to\b", '"allow" needs an object: "allows us to"'),
-    (r"\b(?:can not|in difference to|different as|more better|on the one side)\b", "no English idiom"),
+    (r"\b(?:can not|in difference to|different as|more better|on the one side)\b", "not an English idiom"),
     (r"\bdepends? from\b|\bconsists? in of\b|\bindependent from\b|\bdifferent than\b", "a wrong preposition"),
 ]
 NO_PROSE = [r"(?ms)^(`{3,})(?!\{).*?^\1", r"\$\$.*?\$\$", r"\$[^$]*\$", r"\{[\w:]+\}`[^`]*`", r"`[^`]*`", r"\]\([^)]*\)",
@@ -64,14 +64,14 @@ def misspelt(names):
 
 
 def prose(text):
-    """Text without formulas, code and links, so that words which only stand beside each other there are not one phrase."""
+    """Text without formulas, code and links, so that the words on either side of them are not one phrase."""
     for pattern in NO_PROSE:
         text = re.sub(pattern, " § ", text, flags=re.DOTALL)
     return text
 
 
 def mistakes(text):
-    """(the words, what is wrong) for each pattern that a piece of prose shows."""
+    """(the words, what is wrong) for each pattern that a piece of prose matches."""
     plain = prose(text)
     return [(plain[max(found.start() - 20, 0):found.end() + 20].replace("\n", " ").strip(), wrong)
             for pattern, wrong in PATTERNS for found in re.finditer(pattern, plain)]

@@ -34,7 +34,7 @@ def check():
 
 
 def install():
-    """Make the environment; the book's own code is used where it lies."""
+    """Make the environment; the book's own code is used in place."""
     print("making an environment in .venv, once ...", flush=True)
     subprocess.check_call([sys.executable, "-m", "venv", "--clear", VENV])
     pip = [PYTHON, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-index"]

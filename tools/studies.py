@@ -1,4 +1,4 @@
-"""Sphinx extension: the directive `studies`, a table of all studies: what each cost, where it ran, how well it came out again."""
+"""Sphinx extension: the directive `studies`, a table of all studies: cost, machine, and how well each was reproduced."""
 
 import re
 from html import escape
@@ -44,7 +44,7 @@ def table(found):
 
 
 def line(state, again):
-    """One study."""
+    """The row of one study, in HTML."""
     runs = f"{len(state.rows)} of {state.total}" if state.missing else str(state.total)
     left = f", {state.hours_left:.1f} left" if state.missing else ""
     cells = (runs, f"{state.hours:.1f}{left}", converged(state.rows), code(state), machine(state.rows), came_out(again))

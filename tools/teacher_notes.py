@@ -12,7 +12,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell
 from plain_text import plain
 
 GRADES = ["Warm-up", "Core", "Research"]
-SHORTEST = 15       # characters of a string in a checker that is a sentence
+SHORTEST = 15       # characters; shorter strings in a checker are no sentences
 
 
 def notes(chapter, course):

@@ -90,7 +90,7 @@ def words(text):
 
 
 def rounded(minutes):
-    """Minutes as they are shown: to five from a quarter of an hour on, and at least one."""
+    """Minutes as they are shown: multiples of five from a quarter of an hour on; at least one."""
     return max(1, round(minutes)) if minutes < 15 else 5 * round(minutes / 5)
 
 
@@ -119,12 +119,12 @@ def minutes_html():
 
 
 def needs(chapter):
-    """The chapters that one needs at once, in the order of the map."""
+    """The chapters that a chapter needs directly, in the order of `NEEDS`."""
     return [first for first, second in chapter_map.NEEDS if second == chapter]
 
 
 def all_needs(chapter):
-    """The chapters that one needs before it, at whatever distance, in the order of the map."""
+    """The chapters that a chapter needs, directly or through others, in the order of the map."""
     found = set()
     for first in needs(chapter):
         found |= {first, *all_needs(first)}
@@ -180,7 +180,7 @@ def definitions(groups):
 
 
 def route_html(name):
-    """A route: of each part what to read and to solve, and how long that takes."""
+    """A route, in HTML: for each part what to read and solve, and how long that takes."""
     groups = []
     for part in route(name):
         texts, tasks = [Material(one) for one in part["read"]], [Task(one) for one in part["exercises"]]
@@ -242,7 +242,7 @@ def checklist_html(name, number):
 
 
 def progress_html():
-    """How much is ticked, and the button that forgets it; _static/checklist.js fills it."""
+    """How much is ticked, and the button that clears it; _static/checklist.js fills it."""
     return ('<p class="checklist-progress"><span role="status"></span>'
             '<button type="button">Clear all ticks</button></p>')
 

@@ -93,7 +93,7 @@ def tags(title, words, path, cover):
 
 
 def unique_ids(page):
-    """The page with ids that occur a second time numbered; links lead to the first, as browsers have it."""
+    """The page with repeated ids numbered; links lead to the first, as in browsers."""
     seen = {}
 
     def renamed(found):
@@ -123,7 +123,7 @@ def heading(soup):
 
 
 def add_links_back(page, found):
-    """The bibliography's HTML with the citing pages behind each reference."""
+    """The bibliography's HTML with the citing pages after each reference."""
     for anchor, citing in found.items():
         links = ", ".join(f'<a href="{file}">{html.escape(title)}</a>' for file, title in citing)
         line = f'<p class="cited-in">Cited in {links}.</p>\n'
@@ -132,7 +132,7 @@ def add_links_back(page, found):
 
 
 def entrance(first, words, config):
-    """The page at the address of the site itself, which leads on to the first page, a path within the site."""
+    """The page at the address of the site itself, which leads on to `first`, a path within the site."""
     title = config["title"]
     return ENTRANCE.format(title=html.escape(title), first=first, tags=tags(title, words, first, config).replace("    <", "<"))
 

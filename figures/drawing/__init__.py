@@ -1,1 +1,1 @@
-"""Style, sliders and what else all pictures share."""
+"""Style, sliders and whatever else all pictures share."""

@@ -32,7 +32,7 @@ SIZE = (6.8, 5.5)      # of the figure, in inches; its margin makes it 7
 
 
 def draw(fig):
-    """Boxes and arrows into an empty figure of this `SIZE`."""
+    """Draw boxes and arrows into an empty figure of this `SIZE`."""
     ax = fig.add_axes((0, 0, 1, 1))
     ax.axis("off")
     ax.set(xlim=(0.1, 0.1 + SIZE[0]), ylim=(0, SIZE[1]), aspect="equal")
@@ -48,7 +48,7 @@ def draw(fig):
 
 
 def _arrow(ax, start, end):
-    """From box to box: sideways to a neighbour, in an arch over others of the same row, else down to the next row."""
+    """An arrow from box to box: sideways to a neighbour, in an arch over others of the same row, else down to the next row."""
     (x, y), (to_x, to_y) = start, end
     arched = y == to_y and abs(to_x - x) > 2
     if arched:

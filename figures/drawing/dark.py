@@ -1,9 +1,9 @@
-"""The colours of a figure for the dark theme: greys and tints turned round, strong colours kept.
+"""The colours of a figure for the dark theme: greys and tints inverted, strong colours kept.
 
 `recolour(fig)` changes a figure that was drawn for the pale card into the same figure on a dark one. A strong colour that
-reads on both stays, such as those of alpha. Of any other the lightness is turned round and the hue kept, so that it stands
-out from the dark card as it did from the pale one. What is coloured by a colour map and fills an area (images,
-heat maps) stays as it is, with all that is written on it, since its colour bar explains it.
+reads on both stays, such as those of alpha. Any other keeps its hue and has its lightness inverted, so that it stands out
+from the dark card as it did from the pale one. What is coloured by a colour map and fills an area (images, heat maps)
+stays as it is, with all that is written on it, since its colour bar explains it.
 """
 
 import functools
@@ -23,8 +23,8 @@ from figures.drawing.style import CARD, INK
 
 DARK_CARD = "#171b21"
 DARK_INK = "#e4e6e9"
-STRONG = 0.07           # how far from grey, in Oklab, a colour is kept where it reads
-READABLE = 3            # contrast of lines, as WCAG has it
+STRONG = 0.07           # distance from grey, in Oklab, above which a readable colour is kept
+READABLE = 3            # contrast of lines, as WCAG defines it
 
 # Oklab (Ottosson 2020): linear RGB to cone responses, and their cube roots to lightness and two axes of colour.
 TO_CONES = np.array([[0.4122214708, 0.5363325363, 0.0514459929], [0.2119034982, 0.6806995451, 0.1073969566],
@@ -50,7 +50,7 @@ def dark(colour):
 
 @functools.cache
 def _dark(rgb):
-    """The colour for the dark theme of an opaque one."""
+    """The colour for the dark theme, for an opaque colour."""
     if to_hex(rgb) == CARD:
         return to_rgba(DARK_CARD)[:3]
     lightness, *hue = _lab(rgb)
@@ -110,7 +110,7 @@ def recoloured(svg):
 def recolour(fig):
     """Change the colours of a figure that was drawn in the book's style to those of the dark theme.
 
-    Draw the figure once before, so that all its parts exist.
+    Draw the figure once beforehand, so that all its parts exist.
     """
     pictures = pictures_in(fig)
     untouched = {id(part) for axes in {artist.axes for artist in pictures} - {None} for part in _on_the_picture(axes)}
@@ -125,7 +125,7 @@ def recolour(fig):
 
 
 def _fills_an_area(artist):
-    """Whether a colour map gives this artist its colour, and not only that of points and lines."""
+    """Whether a colour map fills an area of this artist, and does not only colour points and lines."""
     if isinstance(artist, _ImageBase):
         return True
     filled = isinstance(artist, QuadMesh | TriMesh) or (isinstance(artist, ContourSet) and artist.filled)
@@ -162,5 +162,5 @@ def _recolour(artist):
 
 
 def _turned(colour):
-    """The dark colour of one; "auto" and "none" stay."""
+    """The dark colour for `colour`; "auto" and "none" stay."""
     return colour if isinstance(colour, str) and colour in ("auto", "none") else dark(colour)

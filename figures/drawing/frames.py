@@ -28,7 +28,7 @@ DENSITY = 2             # pixels of a file for a CSS pixel
 COLOURS = 64            # in a frame's palette
 COLOUR_STEP = 24        # two colours of a palette differ by more than this, summed over red, green and blue
 MANY_OFF = 0.02         # share of pixels that a palette may change visibly
-HEAVY = 60_000          # bytes of a compressed SVG from which on a PNG is the better choice
+HEAVY = 60_000          # bytes of a compressed SVG above which a PNG is the better choice
 NAMELESS = {"Date": None, "Creator": None, "Format": None, "Type": None}
 
 
@@ -67,12 +67,12 @@ def _has_a_grid(fig):
 
 
 def save(fig, path, kind=None, tight=False):
-    """Write a figure for the light and for the dark theme, which changes its colours.
+    """Write a figure for the light and for the dark theme; this may change its colours.
 
     Parameters
     ----------
     fig : Figure
-    path : Path         without a suffix; the dark one has "-dark" behind the name
+    path : Path         without a suffix; the dark one has "-dark" after the name
     kind : "svg" or "png", optional; the lighter one if not given
     tight : bool        cut off empty margins
 
@@ -85,7 +85,7 @@ def save(fig, path, kind=None, tight=False):
     if kind == "png":
         light = png(fig, DENSITY * DPI, tight)
     if kind == "svg" and not pictures_in(fig):
-        dark = recoloured(light)            # in no time; drawing takes most of the build's
+        dark = recoloured(light)            # fast; drawing takes most of the build's time
     else:
         recolour(fig)
         dark = _svg(fig, tight) if kind == "svg" else png(fig, DENSITY * DPI, tight)
@@ -125,7 +125,7 @@ def _canvas(fig, kind):
     """Another canvas for a while: the figure may belong to a window or a notebook."""
     before = fig.canvas
     if not _has_a_grid(fig):
-        fig.set_layout_engine("none")       # said anew each time: printing a figure switches the engine on again
+        fig.set_layout_engine("none")       # set each time: printing a figure switches the engine on again
     try:
         yield kind(fig)
     finally:
@@ -160,7 +160,7 @@ def with_palette(pixels):
 def still(fig):
     """The PNG by which a notebook shows a figure that is no slider; while the book is built its files are written as well.
 
-    The files are called by the PNG's hash, which is also what the build calls the PNG.
+    The files are named after the PNG's hash, as the build names the PNG.
     """
     set_true_minus(fig)
     picture = png(fig, tight=True)

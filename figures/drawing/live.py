@@ -54,7 +54,7 @@ def _draws_between(slider, place):
 
 
 def _handle(parameter, free):
-    """The handle proper. It can be reached by the tab key and moved by the arrow keys."""
+    """The widget for one parameter; the tab key reaches it and the arrow keys move it."""
     shared = {"description": parameter.label, "value": parameter.start,
               "style": {"description_width": "initial"}, "layout": widgets.Layout(width="98%")}
     low, high = parameter.values[0], parameter.values[-1]

@@ -25,7 +25,7 @@ from figures.drawing.table import true_minus
 from figures.progress import progress
 
 ENDS = ("VFE", "EP")      # what the powers 0 and 1 are called
-RADIO = 5                 # so many categories are radio buttons, more are a list
+RADIO = 5                 # up to this many categories are radio buttons, more are a list
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,8 @@ class Parameter:
     format : str or function    how one value is written: a format specification such as ".2f", or value -> str
     start : value, optional     where the slider starts and what is printed; the middle value if not given
     ends : two str, optional    words for the two ends; for the powers 0 and 1 they are VFE and EP if not given
-    paper : sequence, optional  the values shown side by side on paper; if not given, 0, 1/2, 1 of the powers, radio buttons all,
-        and of others the first, the middle and the last
+    paper : sequence, optional  the values shown side by side on paper; if not given, 0, 1/2 and 1 for the powers, all radio
+        buttons, and for others the first, the middle and the last
     """
 
     name: str

@@ -2,7 +2,7 @@
 
 * The power alpha has one colour scale: blue is 0 (VFE), red is 1 (EP). Its five anchors were chosen so that
   neighbours look equally far apart to readers with each of the three kinds of colour blindness as well.
-* Every figure stands on a pale card of its own. For the dark theme `dark.py` turns the lightness of all colours round.
+* Every figure stands on a pale card of its own. For the dark theme `dark.py` inverts the lightness of all but strong colours.
 
 Call `style.use()` once at the top of a chapter; sliders apply the style by themselves.
 """
@@ -87,7 +87,7 @@ def use():
     mpl.rcParams.update(RC)
     shell = get_ipython()
     if shell:
-        plt.switch_backend(mpl.get_backend())       # now, since on loading it would replace what the next line says
+        plt.switch_backend(mpl.get_backend())       # now: loaded later, it would replace what the next line sets
         shell.display_formatter.formatters["image/png"].for_type(Figure, frames.still)
 
 
@@ -130,7 +130,7 @@ def label(ax, x=None, y=None, title=None, grid=False):
 
 
 def band(ax, x, mean, variance, colour, label=None, width=2.0, **line):
-    """A mean and its band of `width` standard deviations.
+    """Draw a mean and its band of `width` standard deviations; returns the line.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ def pseudo_inputs(ax, Z, label="pseudo-inputs", y=0.035, limits=None):
 
 
 def alpha_colourbar(fig, ax, label="power α", ends=("0 · VFE", "½", "1 · EP"), **options):
-    """The colour scale of alpha beside `ax`."""
+    """Draw the colour scale of alpha beside `ax`, and return it."""
     bar = fig.colorbar(mpl.cm.ScalarMappable(norm=mpl.colors.Normalize(0, 1), cmap=ALPHA_CMAP), ax=ax, label=label,
                        ticks=[0, 0.5, 1], **options)
     bar.set_ticklabels(list(ends))

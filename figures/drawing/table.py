@@ -13,8 +13,8 @@ import pandas as pd
 
 MARK = "★"
 MISSING = "–"
-SORTABLE_FROM = 16      # rows: a longer table than 15 can be sorted by the reader
-SIGN = re.compile(r"(?<![\w.)\]])-(?=\.?\d)")     # the hyphen of "-0.3 (-0.2)", and none of "5-10", "1e-5" or "x-3"
+SORTABLE_FROM = 16      # rows: from this many on, the reader can sort a table
+SIGN = re.compile(r"(?<![\w.)\]])-(?=\.?\d)")     # the hyphen of "-0.3 (-0.2)", but not of "5-10", "1e-5" or "x-3"
 
 
 def table(rows, caption="", decimals=None, best=None, units=None, sort=None):
@@ -27,11 +27,11 @@ def table(rows, caption="", decimals=None, best=None, units=None, sort=None):
     caption : str
         One sentence: what the table shows.
     decimals : int or dict column -> int
-        Decimals of the numbers that are no integers; 2 if not given.
+        Decimals of the numbers that are not integers; 2 if not given.
     best : "min" or "max", "row min" or "row max", or dict column -> "min" or "max", optional
         Marks the best number of every column, of every row, or of the columns named.
     units : dict column -> str, optional
-        Stands behind the name of the column, e.g. {"seconds": "s"}.
+        Stands after the name of the column, e.g. {"seconds": "s"}.
     sort : str, optional
         The column to sort by, with a minus in front for the largest number first.
 

@@ -34,7 +34,7 @@ class Claim:
     arguments : dict, for that function
     shown : str, format of our number
     reproduced, partly : [low, high], values of our number with that verdict; fixed before the runs
-    hindsight : bool, True if that range was chosen, or the number estimated otherwise, when rows were there
+    hindsight : bool, True if that range was chosen, or the estimate changed, when rows already existed
     formerly : str, id that the claim had in earlier versions of the file
     page, figure : str, chapter, and label of the figure there, that shows it
     data : str, study whose results it is computed from
@@ -86,7 +86,7 @@ class Claim:
         return number
 
     def bare(self, interval):
-        """An interval in words, its ends written as our number is, without what stands around that."""
+        """An interval in words, its ends written as our number is, without the words around it."""
         form = re.search(r"\{[^}]*\}", self.shown).group()
         return " to ".join(map(form.format, interval))
 

@@ -1,9 +1,9 @@
 """How long runs take, learnt from those that are finished.
 
 The logarithm of a run's seconds is fitted by least squares: a constant for each value of an input in words, a slope in the
-logarithm of each number, and such a slope for each value in words. Inputs that only count repetitions are left out: where
-the first ones ran on a busy machine, they would stretch the rest. Ridge: a value of which no run is finished is taken for
-an average one.
+logarithm of each number, and such a slope for each value in words. Inputs that only count repetitions are left out: if
+the first ones ran on a busy machine, they would inflate the rest. Ridge regression: a value without a finished run is
+treated as an average one.
 """
 
 import numpy as np

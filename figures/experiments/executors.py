@@ -1,6 +1,6 @@
 """Where runs are computed: in processes of this machine, or on a Dask cluster.
 
-An executor is a function (f, items) -> iterable of f(item), in any order, each as soon as it is there. It takes an item
+An executor is a function (f, items) -> iterable of f(item), in any order, each as soon as it is ready. It takes an item
 only when it starts to work on it, so that whoever gives the items can stop the work by giving no more.
 """
 
@@ -17,7 +17,7 @@ SECONDS_TO_NOTICE = 0.5     # that the process which started a worker was killed
 
 
 def on_this_machine(jobs=None):
-    """Runs in `jobs` parallel processes; as many as there are cores if not given."""
+    """An executor with `jobs` parallel processes; as many as there are cores if not given."""
     def execute(function, items):
         with parallel_config("loky", initializer=_watch, initargs=(os.getpid(),)):
             parallel = Parallel(n_jobs=jobs or os.cpu_count(), return_as="generator_unordered", pre_dispatch="n_jobs",
@@ -31,7 +31,7 @@ def on_this_machine(jobs=None):
 
 
 def _watch(parent):
-    """Let this worker end itself when the process that started it, the number `parent`, is gone."""
+    """Let this worker end itself when the process that started it, number `parent`, is gone."""
     threading.Thread(target=_end_with, args=[parent], daemon=True).start()
 
 
@@ -43,9 +43,9 @@ def _end_with(parent):
 
 
 def on_dask(address):
-    """Runs on the workers of the Dask scheduler at `address`, for example tcp://10.0.0.1:8786.
+    """An executor on the workers of the Dask scheduler at `address`, for example tcp://10.0.0.1:8786.
 
-    Dask computes the runs of a worker that dies on another one. A run whose workers died again and again is a failed run.
+    If a worker dies, Dask computes its runs on another one. A run whose workers die again and again counts as failed.
 
     Raises
     ------

@@ -22,7 +22,7 @@ def draw(study, output, figure=None, force=False):
     Raises
     ------
     ValueError
-        If the study has no figures or none of that name, nothing was computed yet, the suffix is none of .png, .svg
+        If the study has no figures or none of that name, nothing has been computed yet, the suffix is none of .png, .svg
         and .pdf, or a file is there already and `force` is not set.
     """
     figures = getattr(study.module, "FIGURES", {})

@@ -1,8 +1,9 @@
-"""Is a table of results as it was written? Every line is looked at, and what is wrong is said with file, line and remedy.
+"""Check that a table of results is as it was written: problems are reported with file, line and remedy.
+
 
 A line is good if it is UTF-8, has a cell for each column, its `check` fits its cells, its run is one of the study's grid
 and stands in no line before, its numbers are numbers, and those that have a range are in it. Beside the table lies its
-seal, see `figures.experiments.seals`, which knows how many lines were written and what they held.
+seal, which records how many lines were written and what they held: see `figures.experiments.seals`.
 """
 
 import csv
@@ -17,7 +18,7 @@ from figures.experiments.studies import key
 
 OF_LINE = ("restore the line from the version control, or set it aside with `python -m figures mend {id}`, and its run will be "
            "computed again")
-OF_TABLE = ("restore the file from the version control, or take what is there for right with `python -m figures mend {id}`, and "
+OF_TABLE = ("restore the file from the version control, or accept what is there with `python -m figures mend {id}`, and "
             "what is missing will be computed again")
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|nan|[-+]?inf")
 COMMIT = re.compile(r"(<=)?[0-9a-f]{7,40}\+?|")
@@ -44,7 +45,7 @@ class Inspection:
     bad_lines: list = field(default_factory=list)
 
     def complaint(self, study):
-        """All problems in words, one a line, and what to do."""
+        """The first five problems in words, one per line, and what to do."""
         lines = [f"{study.file}, line {line}: {what}" for line, what in self.problems[:5]]
         more = len(self.problems) - len(lines)
         return "\n".join([*lines, *([f"and {more} more"] if more > 0 else [])])
@@ -152,5 +153,5 @@ def _problem_of_cells(row, numeric, gaps):
             return f"{name} is {text}, and must be from {limits[0]} to {limits[1]}"
     for name, form in (("commit", COMMIT), ("code", FINGERPRINT), ("data_hash", FINGERPRINT)):
         if not form.fullmatch(row[name]):
-            return f"{name} is {row[name]!r}, which is none"
+            return f"{name} is {row[name]!r}, which is not a {name}"
     return ""

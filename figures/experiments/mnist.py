@@ -28,7 +28,7 @@ def start_kernel(X):
 
 
 def centres(X, count, seed=0):
-    """`count` rows between those of X, by k-means."""
+    """`count` cluster centres of the rows of X (N, D), by k-means: (count, D)."""
     return kmeans2(X, count, iter=10, minit="points", rng=np.random.default_rng(seed))[0]
 
 

@@ -57,7 +57,7 @@ def machine():
 
 
 def _processor(described=Path("/proc/cpuinfo")):
-    """Its name, and where the system says them family, model and cache.
+    """The processor's name, and its family, model and cache where the system gives them.
 
     One name can stand for several kinds of processor, and the size of the cache decides in which order BLAS adds up.
     """
@@ -135,7 +135,7 @@ def _definitions(module):
 
 
 def _assigned(statement):
-    """The names that an assignment makes; it has none if it only changes what there is.
+    """The names that an assignment makes; none if it only changes an existing object.
 
     A comprehension in its value has names of its own, which are gone afterwards.
     """

@@ -131,7 +131,7 @@ def _entry(claim, events, rows):
     own = sorted((event for event in events if event["claim"] in names), key=lambda event: event["date"])
     rule = rule_of(claim)
     fixed = [event for event in own if event["kind"] in ("written", "changed")]
-    last = next((event for event in fixed if event["rule"] == rule), fixed[-1] if fixed else None)     # it may have been away
+    last = next((event for event in fixed if event["rule"] == rule), fixed[-1] if fixed else None)     # it may have returned
     entry = {"claim": claim["id"], "status": _status(claim, rule, last, own, rows), "rule": rule}
     if fixed:
         entry["written"] = f"{fixed[0]['date']} {fixed[0]['commit']}"
@@ -175,7 +175,7 @@ def _is_ancestor(first, second):
 
 @functools.cache
 def _blob(commit, path):
-    """The content's name of a file in a commit; "" if it is not there."""
+    """The hash of a file's content in a commit; "" if it is not there."""
     return _git("ls-tree", commit.split()[0], path).split("\t")[0].rpartition(" ")[2]
 
 

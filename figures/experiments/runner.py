@@ -32,10 +32,10 @@ def run(study, jobs=None, splits=None, retry=False, stale=False, budget_minutes=
     ----------
     study : Study
     jobs : int, optional        processes at a time; as many as there are cores if not given
-    splits : int, optional      only the first so many splits
+    splits : int, optional      only the first `splits` splits
     retry : bool                compute failed runs again
     stale : bool
-        Compute those runs again, too, that the present code has not computed; each old row stays until the new one is there.
+        Also compute again the runs that the present code did not compute; each old row stays until the new one is there.
     budget_minutes : float, optional
         Start no more runs after this time; those under way are finished.
     execute : an executor as in `figures.experiments.executors`; processes on this machine if not given
@@ -70,7 +70,7 @@ def run(study, jobs=None, splits=None, retry=False, stale=False, budget_minutes=
 
 
 def is_stale(study, row):
-    """Whether another code than the present one computed the row, or one that it does not name."""
+    """Whether code other than the present one computed the row, or the row does not say which."""
     return row["code"] != provenance.code(study.module.__name__)
 
 
@@ -83,7 +83,7 @@ def _until(deadline, items):
 
 @dataclass(frozen=True)
 class Run:
-    """One run of the study in the module of that name, as a row; it travels to other processes."""
+    """Computes one run of the study in a module and returns its row; it can be sent to other processes."""
 
     module: str
 
@@ -109,7 +109,7 @@ class Run:
         return {**inputs, **self._described(inputs, seconds), "error": " ".join(error.split())}
 
     def _described(self, inputs, seconds):
-        """What a row says of its run besides inputs and outputs."""
+        """What a row says about its run besides inputs and outputs."""
         study = importlib.import_module(self.module)
         return {"seconds": _rounded(seconds), "error": "", "versions": versions(), **provenance.provenance(study, inputs)}
 
@@ -141,6 +141,6 @@ def _rounded(seconds):
 
 
 def versions():
-    """What computed a row."""
+    """The packages that compute a row, and their versions."""
     packages = [f"{name} {version(name)}" for name in ("pepcore", "numpy", "scipy")]
     return "; ".join([*packages, f"python {platform.python_version()}"])

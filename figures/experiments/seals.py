@@ -3,7 +3,7 @@
 Each row has a check of its own. The seal binds them together: it notices a row that was taken out, and a number that
 was altered together with its check. It holds lines "rows digest". The table fits if its first rows give one of the digests.
 There may be more rows: one that was written just before its process was killed is not sealed yet. While a table is
-replaced there are two lines, for the old one and for the new one, so that it fits whenever the process is killed.
+replaced there are two lines, for the old one and for the new one, so that the seal fits whenever the process is killed.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ def file_of(table):
 
 
 def digest(checks, start=START):
-    """A fingerprint of the checks of rows, in their order; it goes on from that of the rows before."""
+    """A fingerprint of the checks of rows, in their order; it continues that of the rows before."""
     for check in checks:
         start = hashlib.sha256(f"{start} {check}".encode()).hexdigest()[:len(START)]
     return start
@@ -73,7 +73,7 @@ def replace(file, text):
     Raises
     ------
     OSError
-        If the disk is full, or else cannot be written; the old file is left as it is.
+        If the disk is full, or the file cannot be written; the old file is left as it is.
     """
     draft = file.with_suffix(f"{file.suffix}.draft")
     try:

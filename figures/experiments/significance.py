@@ -42,7 +42,7 @@ def win_percentage(wide, first, second):
 def exact_percentage(won, count):
     """`won` of `count` independent trials in per cent, with the exact interval of Clopper and Pearson; `won` may hold halves.
 
-    It has a width where all are won or none: a bootstrap has not.
+    It has a width even where all or none are won, unlike a bootstrap interval.
     """
     tail = (1 - LEVEL) / 2
     low = stats.beta.ppf(tail, won, count - won + 1) if won > 0 else 0.0
@@ -79,7 +79,7 @@ def one_vote(values):
     """
     means = values.groupby(level=["data", "split"]).mean()
     splits = means.groupby(level="data").transform("size")
-    weights = splits.mean() / splits                   # exactly 1 where all sets have as many splits
+    weights = splits.mean() / splits                   # exactly 1 where all sets have equally many splits
     return means * weights / weights.mean()
 
 
@@ -88,7 +88,7 @@ def of_means(columns, statistic=lambda mean: mean):
 
     Parameters
     ----------
-    columns : list of Series with one index
+    columns : list of Series with the same index
         If that has the levels data and split, the splits of each data set are drawn anew, else the rows.
     statistic : function of as many means, floats or arrays of them
 

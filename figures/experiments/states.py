@@ -1,4 +1,4 @@
-"""How far a study has come: what is done, missing, failed, of another code, or damaged, and how many hours are left."""
+"""How far a study has come: what is done, missing, failed, stale or damaged, and how many hours are left."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ class State:
     complaint : str, what is wrong with the file, or ""
     corrupt : int, lines that are not as they were written
     total, failed : int, runs of the grid, and rows of runs that failed
-    stale : int, rows that say which code computed them, and it is another one than the present
+    stale : int, rows that say which code computed them, where that is not the present code
     undated : int, rows from before rows said which code computed them
     hours, hours_left : float, of one processor: what the rows took, and what the missing ones will take
     missing : list of dicts, inputs of the missing runs

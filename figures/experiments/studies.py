@@ -4,7 +4,7 @@ A new study is a module in the folder of its paper, or in `book` if it belongs t
 gives its identifier. The module holds
 
     grid()               an iterable of dicts, the inputs of one run each: strings, whole numbers, floats;
-                         what teaches most for its time first, for a grid may be stopped anywhere
+                         the runs that teach most for their time first, since it may be stopped anywhere
     compute(**inputs)    computes one run and returns a dict
     OUTPUTS              the names in that dict
     error_rates(row)     optional: the outputs that are error rates in this row; those named error_rate... if not given

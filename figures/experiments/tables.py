@@ -41,7 +41,7 @@ def read_rows(study):
 
 
 def mend(study):
-    """Set lines that are not as they were written aside, and seal the others; returns the file they went to and their number.
+    """Set aside lines that are not as they were written, and seal the others; returns the file they went to and their number.
 
     Nothing is deleted: the lines are added to a file beside the table, and their runs count as missing.
     """
@@ -85,7 +85,7 @@ def append(study, row):
     Raises
     ------
     OSError
-        If the disk is full; half a row is taken away again.
+        If the disk is full; a half-written row is removed again.
     """
     sealed, before = _sealed(study, row), study.file.stat().st_size
     try:
@@ -122,7 +122,7 @@ def row_key(study, row):
 
 @contextlib.contextmanager
 def held(study):
-    """Let nobody else write the study's table meanwhile.
+    """Inside, nobody else can write the study's table.
 
     The operating system frees the lock when its process ends, in whatever way: what a dead process leaves behind
     stops nobody.

@@ -1,7 +1,7 @@
-"""Run rows again, and say how far what comes out is from what is kept.
+"""Run rows again, and report how far the new results are from those kept.
 
 `python -m figures verify ID --sample N` prints it. With --keep, it also goes into `figures/results/verify.toml`, from which
-the page of the studies tells how well each study came out again.
+the page of the studies shows how well each study was reproduced.
 """
 
 import math
@@ -90,8 +90,8 @@ def _error_rates(study, row, names):
 def apart(first, second):
     """The relative difference of two cells: 0 if they are equal, inf if they differ and one is no number.
 
-    Numbers below `SMALL` are compared with that: how far 1e-15 is from 2e-15 tells nothing. Of lists such as "1,2;3,4|5,6"
-    it is the largest among their numbers.
+    Differences of numbers below `SMALL` are taken relative to `SMALL`: that of 1e-15 and 2e-15 tells nothing. Of lists such
+    as "1,2;3,4|5,6" it is the largest among their numbers.
     """
     if first == second:
         return 0.0

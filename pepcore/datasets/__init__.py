@@ -2,7 +2,7 @@
 
 `load("boston")` looks in the folder that the environment variable PEPCORE_DATA names, then in the folder `data` of a
 checkout, then in the user's cache, then fetches the set from its public origin. In each case the values are verified
-before you see them. Synthetic problems come from `pepcore.datasets.generators`, and this module passes them on.
+before you see them. Synthetic problems come from `pepcore.datasets.generators`, and are re-exported here.
 """
 
 from pepcore.datasets.catalogue import DataError, Dataset, Info, registry

@@ -1,6 +1,6 @@
 """What the package knows about each data set, and the check that a table is the set it claims to be.
 
-The facts stand in `registry.toml`, beside this file. `verify` compares size, class counts and a checksum of the values,
+The facts are in `registry.toml`, beside this file. `verify` compares size, class counts and a checksum of the values,
 so that a result computed from a data set was computed from the same numbers everywhere.
 """
 
@@ -42,7 +42,7 @@ class Info:
     columns: tuple = ()  #: names of the inputs, empty where they have none
     #: position of an input that is a word -> its categories in the order of their codes 0, 1, ...
     text: dict = field(default_factory=dict)
-    train_rows: int | None = None  #: the first rows that form the source's own training part
+    train_rows: int | None = None  #: number of first rows forming the source's own training part
     train_fraction: float = 0.9  #: for the random splits
 
     @property
@@ -85,7 +85,7 @@ def content_checksum(X: Array, y: Array) -> str:
     """sha256 of the values: X (N, D), then y (N,), as little-endian float32 in row order.
 
     Independent of the file format, and of how many digits beyond the seventh a source prints. The order of the rows
-    counts: the splits are index sets, and with other row numbers they would be other splits.
+    matters: the splits are index sets, and with other row numbers they would be other splits.
     """
     checksum = hashlib.sha256()
     for values in (X, y):

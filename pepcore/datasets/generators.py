@@ -1,7 +1,7 @@
 """Synthetic problems, the same for the same seed on every machine, with their truth.
 
-Each function takes a seed, an int or a numpy Generator, and returns a `Dataset` whose `truth` holds what data hide.
-ValueError for sizes that are no whole numbers from 1 upwards, and for scales and variances that are none.
+Each function takes a seed, an int or a numpy Generator, and returns a `Dataset` whose `truth` holds what real data hide.
+ValueError for sizes that are not whole numbers >= 1, and for scales and variances out of range.
 """
 
 from collections.abc import Iterator
@@ -49,7 +49,7 @@ def toy_ard_gp(
 def snelson_like(seed: int | np.random.Generator = 0, N: int = 200, noise: float = 0.06) -> Dataset:
     """Regression on the line with the look of the data of snelson2006: inputs in [0, 6], a wiggle of amplitude one.
 
-    The function is ⅔ sin(3x) + ½ cos(1.3x + 1) for every seed; the seed moves inputs and noise.
+    The function is ⅔ sin(3x) + ½ cos(1.3x + 1) for every seed; the seed sets inputs and noise.
 
     Returns a Dataset with X (N, 1) sorted, y (N,) and truth f (N,), noise (variance), function (x -> f).
     """
@@ -118,7 +118,7 @@ def stream(
     The function is a sum of `features` random cosines, close to a draw of a GP with a squared exponential kernel of
     variance one; inputs are standard normal. A block depends on the seed, on its number and on its size alone.
 
-    Returns an iterator of Dataset with X (block, D), y (block,) and truth f (block,); the last block may be shorter.
+    Returns an iterator of Dataset with X (block, D), y (block,) and truth f (block,), noise; the last block may be shorter.
     """
     D, features = check_count(D, "D"), check_count(features, "features")
     lengthscale = check_positive(lengthscale, "lengthscale")
@@ -159,5 +159,5 @@ def _gp_draws(kernel: Kernel, X: Array, size: int, rng: np.random.Generator) -> 
 
 
 def _probit_labels(f: Array, rng: np.random.Generator) -> Array:
-    """Labels −1, +1, with +1 of probability Φ(f): the sign of f plus unit noise."""
+    """Labels −1, +1, with +1 at probability Φ(f): the sign of f plus unit noise."""
     return np.where(f + rng.normal(size=len(f)) > 0, 1.0, -1.0)

@@ -87,7 +87,7 @@ def location_scale(train: ArrayLike) -> tuple[Array, Array]:
     """Mean and standard deviation of each column of train (N,) or (N, D), with scale 1 for a column that is constant.
 
     Returns mean and scale, () or (D,), in the units of `train`.
-    Raises ValueError for another shape, no rows, text, NaN, a masked array or values whose variance is no float.
+    Raises ValueError for other shapes, no rows, text, NaN, a masked array or values whose variance is no float.
     """
     train = check_finite(as_real(train, "train"), "train")
     if train.ndim not in (1, 2) or train.size == 0:
@@ -101,11 +101,10 @@ def location_scale(train: ArrayLike) -> tuple[Array, Array]:
 def standardise(train: ArrayLike, test: ArrayLike) -> tuple[Array, Array]:
     """Shift and scale the columns of both arrays by the mean and the standard deviation of the training rows.
 
-    train is (N,) or (N, D), test (S,) or (S, D); the results are new arrays without unit. A column that is constant in
+    train is (N,) or (N, D), test (S,) or (S, D); the results are new arrays without units. A column that is constant in
     `train` is only shifted.
 
-    Raises ValueError if one array has columns and the other not, or another number of them; for text, NaN, masked
-    arrays or no rows.
+    Raises ValueError if the arrays do not have the same columns, and for text, NaN, masked arrays or no rows.
     """
     train, test = as_real(train, "train"), check_finite(as_real(test, "test"), "test")
     if train.shape[1:] != test.shape[1:]:

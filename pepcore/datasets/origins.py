@@ -1,7 +1,7 @@
 """Rebuild a data set from its public origin: download, read, recode.
 
 Everything here turns a source's own format into (X, y) with labels 0 ... C − 1. Whether the result is the data set is
-not decided here but by `registry.verify`. The heavy packages, pooch and scikit-learn, are imported where they are used.
+not decided here but by `catalogue.verify`. The heavy packages, pooch and scikit-learn, are imported where they are used.
 """
 
 import gzip
@@ -36,7 +36,7 @@ def original_files(info: Info, cache: Path) -> list[Path]:
 
 
 def bundled(loader: str) -> tuple[Array, Array]:
-    """A set that scikit-learn brings, in raw units."""
+    """X and y that scikit-learn bundles, in raw units."""
     from sklearn import datasets
 
     options: dict[str, Any] = {"scaled": False} if loader == "load_diabetes" else {}

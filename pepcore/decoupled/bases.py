@@ -22,7 +22,7 @@ from pepcore.kernels.base import Kernel
 from pepcore.threads import one_blas_thread
 from pepcore.validation import check_inputs
 
-KEPT = 2048  # points gamma up to which K_γ is kept, 32 MiB; of more, its products are made anew from blocks of rows
+KEPT = 2048  # points gamma up to which K_γ is kept, 32 MiB; with more, its products are made anew from blocks of rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +102,7 @@ class Bases:
         return self.kernel(self.gamma) if len(self.gamma) else np.zeros((0, 0))
 
     def gamma_product(self, weights: Array, columns: np.ndarray | None = None, K: Array | None = None) -> Array:
-        """An estimate of K_γ weights (G,) without bias, from the `columns` (C,) of K_γ; exact with all of them (None).
+        """An unbiased estimate of K_γ weights (G,) from the `columns` (C,) of K_γ; exact with all of them (None).
 
         K (G, C) are those columns, computed if left out. The estimate is half the gradient of the estimate of the
         squared norm, (G/C) Σ_c weights_c k_cᵀweights.
@@ -133,7 +133,7 @@ class Process:
     upper: bool = False  #: whether root is upper triangular; else it is lower triangular
 
     def whiten(self, A: Array) -> Array:
-        """rootᵀA (M, B) for A (M, B): column by column of squared length aᵀV a, in half the time of V A."""
+        """rootᵀA (M, B) for A (M, B): columns of squared length aᵀV a, in half the time of V A."""
         A = np.array(A, order="F")
         return multiply_lower(self.root.T, A) if self.upper else multiply_lower(self.root, A, transposed=True)
 
@@ -203,7 +203,7 @@ class StoredRows:
 def marginals(bases: Bases, process: Process, X: Array) -> tuple[Array, Array]:
     """Mean and variance (N,) of q(f(x)) for rows X (N, D).
 
-    Source: salimbeni2018 eqs (6) and (11), the variance of eq. (10) has a sign wrong; :eq:`og-process`.
+    Source: salimbeni2018 eqs (6) and (11); the variance of eq. (10) has a wrong sign; :eq:`og-process`.
     """
     mean, variance = np.empty(len(X)), np.empty(len(X))
     for rows in row_blocks(len(X), len(bases.points)):

@@ -85,7 +85,7 @@ def _log_moment(likelihood: Any, y: Array, mean: Array, variance: Array) -> tupl
 def _weighted_gram(A: Array, weights: Array) -> Array:
     """The lower triangle of A diag(weights) Aᵀ (M, M).
 
-    Columns with weights of one sign make a product with its own transpose, which takes half the time of another.
+    Columns with weights of one sign form a matrix times its own transpose, in half the time of a general product.
     """
     total = np.zeros((len(A), len(A)), order="F")
     for sign in (-1.0, 1.0):
@@ -108,12 +108,12 @@ class _HyperGradient:
         self, vjp: Callable, X: Array, y: Array, mean: Array, variance: Array, A: Array, VA: list, d1: Array, d2: Array,
         weight: float,
     ) -> dict:
-        """Those of a block of rows: at fixed k(x, x), dF/dA = w d1ᵀ + (V − I) A diag(d2), summed over latent functions.
+        """Derivatives from a block of rows: at fixed k(x, x), dF/dA = w d1ᵀ + (V − I) A diag(d2), summed over latent functions.
 
         K_βx = L A; `vjp` takes derivatives back through K(x, points).
         """
         kernel, G = self.bases.kernel, len(self.bases.gamma)
-        # an outer product is twice as fast as the product of matrices that it is
+        # an outer product is twice as fast as the same product of matrices
         dK = (d1[0][:, None] * self.slopes[:, 0] if len(d1) == 1 else d1.T @ self.slopes.T).T
         bent = A * -d2.sum(axis=0)
         for part, bend in zip(VA, d2, strict=True):
@@ -131,7 +131,7 @@ class _HyperGradient:
 def kl_divergence(bases: Bases, process: Process, columns: np.ndarray | None = None) -> float:
     """KL(q ‖ p) in nats, ½(|μ|² + tr V − log|V| − M) with |μ|² = |w|² + 2 wᵀA_γg + gᵀK_γg the squared norm of the mean.
 
-    Columns (C,) of K_γ, drawn uniformly, make an estimate of gᵀK_γg without bias that costs O(G C), not O(G²).
+    Columns (C,) of K_γ, drawn uniformly, give an unbiased estimate of gᵀK_γg that costs O(G C), not O(G²).
 
     Source: salimbeni2018 proposition A.1 and appendix A.3; :eq:`og-kl`.
     """
@@ -154,7 +154,7 @@ def bound(
     Parameters
     ----------
     parameters : Hybrid, OrthogonalWeights, Orthogonal or Decoupled; a tuple of C of them for a likelihood of C latent functions
-    weight : float, number of all data over N for an estimate without bias from a mini-batch
+    weight : float, number of all data over N for an unbiased estimate from a mini-batch
     columns : as in `kl_divergence`
     stored : as in `data_terms`
     hyper : bool, whether to take derivatives in the kernel's parameters, gamma, beta and the likelihood's parameters too
@@ -178,7 +178,7 @@ def bound(
         value -= _kl_divergence(process, projected, product)
         dw = data.dw - process.w - projected
         dg = data.dg - bases.project_transposed(process.w) - product
-        dV = 0.5 * (data.curvature - np.eye(len(dw)))  # but for ½ log|V|
+        dV = 0.5 * (data.curvature - np.eye(len(dw)))  # without the part of ½ log|V|
         VdV = process.V @ dV if hyper else None
         pulled = output.pull_back(bases, process, dw, dg, dV if roots else None, VdV)
         fields.append(pulled.parameters)

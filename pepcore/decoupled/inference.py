@@ -1,4 +1,4 @@
-"""Variational inference with decoupled bases: natural gradients for the coupled part of q, Adam for what else is learnt."""
+"""Variational inference with decoupled bases: natural gradients for the coupled part of q, Adam for all else."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ from pepcore.validation import (
 LEARNABLE = ("kernel", "beta", "gamma", "likelihood")
 GAMMA_RULES = ("adam", "diagonal", "exact")
 SHORTEST = 2.0**-20  # of the natural step asked for; a shorter one would only hide that q has become improper
-# times the size of the first bound, plus a nat a datum; first steps of Adam that are too long fall by thousands and return
+# times (size of the first bound + a nat per datum); in Adam's first steps the bound may fall by thousands and return
 FAR = 1e6
 TOO_LONG = "the steps are too long. Take a shorter `step`, gamma_rule='adam', or a smaller `rate`."
 
@@ -61,7 +61,7 @@ class DivergenceError(ArithmeticError):
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class DecoupledFit(Fit):
-    """A `Fit` by a number of steps, which is no test of convergence: `converged` is False.
+    """A `Fit` after a number of steps, without a test of convergence: `converged` is False.
 
     Attributes
     ----------
@@ -101,17 +101,17 @@ def infer(
         the same natural steps on fixed points; in weights, Adam is slow, and hyper-parameters that move shake the mean.
     natural : bool
         Natural gradients for the coupled part of q; if False, Adam moves all parameters. "decoupled" allows only False.
-    steps : int; 0 looks at the start
+    steps : int; 0 only evaluates the start
     step : length of the natural steps, in (0, 1]; of no effect without them. For a likelihood that is not Gaussian the
         first 100 are shorter, see `pepcore.decoupled.natural.ramp`.
     gamma_rule : "adam", "diagonal" or "exact"
-        How a_γ moves beside natural steps: Adam, or along the derivative over the diagonal of its metric, or over all of
-        it, which costs O(G³) (once, if nothing is learnt). The last two take steps of length `step`, which must be below 2
+        How a_γ moves beside natural steps: by Adam, or along the derivative divided by the diagonal of its metric, or by all
+        of it, which costs O(G³) (once, if nothing is learnt). The last two take steps of length `step`, which must be below 2
         over the largest eigenvalue of the metric-scaled Hessian, else they diverge. Without natural steps only Adam.
-    rate : float, Adam's step in all that it moves, in the logarithms of positive hyper-parameters
+    rate : float, Adam's step, for positive hyper-parameters in their logarithms, for points over each input's spread
     batch : int, rows in a step, drawn at random; None takes all
     columns : int, columns of K_γ that estimate the norm of the mean in a step, drawn at random; None takes all, O(G²)
-    optimise : which of "kernel", "beta", "gamma", "likelihood" to learn by Adam besides
+    optimise : which of "kernel", "beta", "gamma", "likelihood" to learn by Adam as well
     start : parameters to start from, as in `fit.parameters`; None starts from the prior
     jitter : float, added to the diagonal of K_β, relative to the kernel's variance
     seed : int, for batches and columns
@@ -193,7 +193,7 @@ def _check_start(start: Any, kind: Any, bases: Bases) -> Any:
         value = check_finite(as_real(getattr(start, name), f"start.{name}"), f"start.{name}")
         if value.shape != expected.shape:
             raise ValueError(f"start.{name} has shape {value.shape}, expected {expected.shape} for these points")
-        if value.ndim == 2 and np.triu(value, 1).any():  # what stands there would not be read
+        if value.ndim == 2 and np.triu(value, 1).any():  # numbers there would be ignored
             raise ValueError(f"start.{name} has numbers above its diagonal, expected a lower triangle as "
                              "np.linalg.cholesky makes it")
         checked[name] = value.copy()
@@ -220,7 +220,7 @@ class _Learner(Learner):
         super().__init__(values, Coordinates((*learnt, "q") if fields else tuple(learnt), spread_of(X)), rate)
 
     def step(self, item: tuple) -> dict:
-        """Take one step; its record says the bound before it, as estimated."""
+        """Take one step; its record has the estimate of the bound before it."""
         length, (rows, columns) = item
         now = self._bound(rows, columns)
         own = [name for name in vars(self.outputs[0]) if name in now.gradient]
@@ -244,7 +244,7 @@ class _Learner(Learner):
         return self._fit(f"after {len(self.history)} steps")
 
     def finish(self, message: str) -> DecoupledFit:
-        """The DecoupledFit of the end; DivergenceError if this lies far below the beginning."""
+        """The DecoupledFit at the end; DivergenceError if its bound is far below the first."""
         fit = self._fit(message)
         check_end(self._bounds(), fit.log_evidence, len(self.X))
         return fit
@@ -265,7 +265,7 @@ class _Learner(Learner):
         return [record["log_evidence"] for record in self.history]
 
     def _bound(self, rows: Any, columns: np.ndarray | None) -> Bound:
-        """The bound as rows and columns estimate it; DivergenceError if it is not finite."""
+        """The bound, estimated from rows and columns; DivergenceError if it is not finite."""
         X, y = self.X, self.y
         stored: Any = self.stored
         if rows is not None:

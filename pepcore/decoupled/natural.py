@@ -102,9 +102,9 @@ def _strict_cholesky(P: Array, message: str) -> Array:
 def coupled_step(bases: Bases, process: Process, data: DataTerm, step: float) -> Process:
     """The process after a natural-gradient step of length `step` in (0, 1] on q(f(beta)), a_γ held still.
 
-    V⁻¹ ← (1 − ε) V⁻¹ + ε (I − A diag(d2) Aᵀ) and V⁻¹m ← (1 − ε) V⁻¹m + ε A (d1 − d2 Aᵀm), with m = w + A_γa_γ: in the
-    coordinates of f(beta) equations (16b) and (16c), and the damped site update at α = 0. For a Gaussian likelihood a
-    step of 1 reaches the optimum given a_γ. The process has a lower triangular root, and `data` was computed at it.
+    V⁻¹ ← (1 − ε) V⁻¹ + ε (I − A diag(d2) Aᵀ) and V⁻¹m ← (1 − ε) V⁻¹m + ε A (d1 − d2 Aᵀm), with m = w + A_γa_γ: equations
+    (16b) and (16c) in the coordinates of f(beta), and the damped site update at α = 0. For a Gaussian likelihood a
+    step of 1 reaches the optimum given a_γ. `process` has a lower triangular root, and `data` was computed at it.
 
     Raises NotPositiveDefiniteError if the step leaves no proper q, which takes a likelihood that is not log-concave.
     Source: salimbeni2018 eqs (16b) and (16c); hensman2013; :eq:`og-natural-step`, :eq:`og-step`, :eq:`og-one-step`.
@@ -132,7 +132,7 @@ def exact_direction(bases: Bases, derivative: Array) -> Array:
 
 
 def diagonal_direction(bases: Bases, derivative: Array, jitter: float = 1e-6) -> Array:
-    """derivative (G,) over the diagonal of that matrix, plus `jitter` relative to the kernel's variance. O(GM²) once.
+    """derivative (G,) over the diagonal of K_γ − K_γβK_β⁻¹K_βγ, plus `jitter` times the kernel's variance. O(GM²) once.
 
     Source: salimbeni2018 eq. (17); :eq:`og-diagonal`.
     """

@@ -31,10 +31,10 @@ class PulledBack(NamedTuple):
 
 
 class _CovarianceOfBeta:
-    """What the parametrisations share that hold the covariance of f at beta.
+    """The common part of the parametrisations that hold the covariance of f at beta.
 
-    Their second field is the mean that beta carries, here as function values `m_beta`: q's mean of f at beta, in a basis
-    that is not `orthogonal` less what gamma adds there.
+    Their second field is the mean that beta carries, here as function values `m_beta`: q's mean of f at beta, less what
+    gamma adds there if the basis is not `orthogonal`.
     """
 
     orthogonal = True
@@ -60,7 +60,7 @@ class _CovarianceOfBeta:
     ) -> PulledBack:
         """From derivatives in (w, g, V) to those in the fields, by the chain rule through w and root = L⁻¹S_root.
 
-        Without dV that in S_root is left out; VdV = V dV is for `PulledBack.S`. With dF/droot = 2 dV root + root⁻ᵀ,
+        Without dV, the one in S_root is left out; VdV = V dV is for `PulledBack.S`. With dF/droot = 2 dV root + root⁻ᵀ,
         dF/dS_root = L⁻ᵀ dF/droot and the root's share of −Lᵀ dF/dL is dF/droot rootᵀ = 2 dV V + I; of both only the
         lower triangles count.
         """

@@ -45,7 +45,7 @@ class PowerEPBase(BaseEstimator):
             delattr(self, name)
 
     def _measure(self, X: Array) -> Array:
-        """Set the units of the inputs by X (N, D); X in these units."""
+        """Set the units of the inputs from X (N, D), and return X in these units."""
         self.X_mean_ = X.mean(axis=0) if self.standardise else np.zeros(X.shape[1])
         self.X_scale_ = spread_of(X) if self.standardise else np.ones(X.shape[1])
         return self._scaled(X)
@@ -125,7 +125,7 @@ class PowerEPBase(BaseEstimator):
             raise KeyboardInterrupt
         if self.batch is None and not model.converged and not self._is_short:
             message = f"learning has not converged: {model.message}; raise max_evaluations or change the starting kernel"
-            if len(getattr(self, "classes_", ())) > 2:  # its steps do not say whether they are at their end
+            if len(getattr(self, "classes_", ())) > 2:  # its steps do not say whether they have converged
                 message = f"inference after learning has {model.fit.message}; change the starting kernel or noise"
             warn(message, ConvergenceWarning)
         return self._keep(model)

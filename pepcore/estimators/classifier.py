@@ -27,10 +27,10 @@ class PowerEPClassifier(ClassifierMixin, PowerEPBase):
     Parameters
     ----------
     kernel, M, Z, alpha, optimise, batch, epochs, standardise, random_state : as for `PowerEPRegressor`
-    noise : float, variance of the noise on each latent function to start from; the probit link of two classes has none
+    noise : float or (C,), variance of the noise on each latent function to start from; the probit link of two classes has none
     restarts : int, number of starts of L-BFGS; 1 for more than two classes
     max_evaluations : int, of the log evidence and its gradient; for more than two classes the number of inner updates,
-        all of which are made, without a test whether learning has converged
+        all of which are made, without testing whether learning has converged
 
     Attributes
     ----------

@@ -24,7 +24,7 @@ from pepcore.validation import check_alpha, check_count
 
 ALPHAS = (0.0, 0.25, 0.5, 0.75, 1.0)
 LEAVE_ONE_OUT = "leave-one-out"
-SHARE = 4  # a fit that starts where the last power ended has this part of the evaluations of a fresh one
+SHARE = 4  # a fit that starts where the last power ended has 1/SHARE of the evaluations of a fresh one
 
 
 class _ChoosesAlpha(PowerEPBase):
@@ -158,7 +158,7 @@ class PowerEPClassifierCV(_ChoosesAlpha, PowerEPClassifier):
 
     Parameters
     ----------
-    alphas, cv, scoring, n_jobs : as for `PowerEPRegressorCV`; folds hold the classes in equal shares, and the score is the
+    alphas, cv, scoring, n_jobs : as for `PowerEPRegressorCV`; folds are stratified by class, and the default score is the
         mean log probability of the labels left out
     kernel, M, Z, noise, optimise, restarts, max_evaluations, batch, epochs, standardise, random_state : as for
         `PowerEPClassifier`

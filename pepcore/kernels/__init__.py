@@ -4,7 +4,7 @@ A kernel is any object with `parameters`, `with_parameters`, `__call__`, `diagon
 `diagonal_vjp`.
 
 Pseudo-points need not be values of f. Where they are something else, the kernel has two more kernels as attributes:
-`uf(X, Z)`, the covariance of f(x) with the pseudo-point at z, and `uu(Z)`, of the pseudo-points among each other; and
+`uf(X, Z)`, the covariance of f(x) with the pseudo-point at z, and `uu(Z)`, that of the pseudo-points with each other; and
 `ff`, the plain kernel of f, for methods that have no pseudo-points.
 """
 

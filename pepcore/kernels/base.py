@@ -17,7 +17,7 @@ class Kernel:
     """A covariance function k(x, x').
 
     A subclass has `parameters`, `_with`, `__call__`, `diagonal`, `value_and_vjp` and `diagonal_vjp`. Kernels are equal
-    if they are of one kind and have equal parameters.
+    if they have the same type and equal parameters.
     """
 
     @property
@@ -52,7 +52,7 @@ class Kernel:
         -------
         K : (N, N2), to be left as it is until the function has been called
         vjp : callable (dK (N, N2), first=True, second=False) -> derivatives of Σ dK ∘ K
-            A dict over the parameters, each in the shape that it has, then dX (N, D) if `first`, else None, and
+            A dict over the parameters, each in its own shape, then dX (N, D) if `first`, else None, and
             dX2 (N2, D) if `second`, else None. It is fastest for a dK in C order.
 
         Source: :eq:`gp-vjp`.
@@ -86,7 +86,7 @@ class Kernel:
         return self if isinstance(other, int) and other == 0 else NotImplemented
 
     def _key(self) -> tuple:
-        """What distinguishes kernels of one kind."""
+        """What distinguishes kernels of one type."""
         return tuple((name, np.shape(value), np.asarray(value).tobytes()) for name, value in self.parameters.items())
 
     def __eq__(self, other: object) -> bool:
@@ -167,7 +167,7 @@ def _prefixed(gradients: Iterable[dict]) -> dict:
 def check_points(X: ArrayLike, X2: ArrayLike | None = None) -> tuple[Array, Array]:
     """X (N, D) and X2 (N2, D), which is X if None, as float64; ValueError for what is not numbers, or not finite.
 
-    The kernel itself looks at the shapes.
+    The kernel itself checks the shapes.
     """
     points = check_finite(as_real(X, "X"), "X")
     return points, points if X2 is None or X2 is X else check_finite(as_real(X2, "X2"), "X2")

@@ -1,6 +1,6 @@
 """Inter-domain pseudo-points: averages of f around Z in place of its values there.
 
-Everything after the feature map is as before, so a kernel with its own `uf` and `uu` is all that it takes.
+Everything after the feature map is as before, so a kernel with its own `uf` and `uu` is all that is needed.
 """
 
 from dataclasses import dataclass
@@ -86,7 +86,7 @@ class _Blur(Kernel):
 
     @property
     def parameters(self) -> dict:
-        """Those of the blurred kernel; derivatives are taken in them."""
+        """Those of the blurred kernel, which derivatives refer to."""
         return self.blurred.parameters
 
     def _key(self) -> tuple:
@@ -114,7 +114,7 @@ class _Blur(Kernel):
 
     def _scales(self, X: Array) -> tuple[Array, ...]:
         """lengthscales and widths, (D,) each."""
-        columns = X.shape[-1:]  # for points without columns the widened kernel has the better error
+        columns = X.shape[-1:]  # for points without columns the widened kernel gives a better error
         try:
             return tuple(np.broadcast_to(a, columns) for a in (self.blurred.kernel.lengthscales, self.blurred.widths))
         except ValueError:

@@ -11,7 +11,7 @@ from pepcore.gaussian import Array
 from pepcore.kernels.base import Kernel, check_points
 from pepcore.validation import as_real
 
-FAR = 1e3  # a coordinate beyond which the product would lose more than ten digits after the point
+FAR = 1e3  # a coordinate beyond which the product has fewer than ten right digits after the point
 FARTHEST = 1e150  # a difference: its square and a sum of such squares do not overflow, and no kernel reaches so far
 
 
@@ -182,7 +182,7 @@ def shared(derivative: Array, parameter: Any) -> float | Array:
 def squared_distances(left: Array, right: Array, scale: float) -> Array:
     """scale · |l_i − r_j|² (N, N2) of left (N, D) and right (N2, D), in units of the lengthscales.
 
-    Each row decides for itself how, so that a prediction does not depend on what else is asked for.
+    Each row of `left` is treated by itself, so that a prediction does not depend on the other rows.
     """
     if _far(right):
         return _by_differences(left, right, scale)
@@ -208,7 +208,7 @@ def _by_product(left: Array, right: Array, scale: float) -> Array:
     extended_right[:, D] = 1
     np.einsum("nd,nd->n", right, right, out=extended_right[:, D + 1])
     t = extended_left @ extended_right.T
-    if scale > 0:  # the caller takes roots, and rounding can leave it below 0; an exponential sees no difference
+    if scale > 0:  # the caller takes roots, and rounding can leave t below 0; an exponential is not affected
         np.maximum(t, 0.0, out=t)
     if left is right:
         np.fill_diagonal(t, 0.0)

@@ -1,7 +1,7 @@
 """Likelihoods p(y|f): what inference asks of them is one function, `log_moment`.
 
 l_α(m, v) = (1/α) log E[p(y|f)^α] under f ~ N(m, v), with the limit E[log p] at α = 0, and its first two derivatives in
-m: that is all that Power EP needs, for every α in [0, 1]. A new likelihood derives from `Likelihood` and writes
+m: that is all that Power EP needs, for every α in [0, 1]. A new likelihood derives from `Likelihood` and defines
 `derivatives` and `predict`; its moments then come from quadrature.
 
 * `Gaussian`: real y, log p(y|f) = −(y − f)²/(2 noise) up to a constant;

@@ -31,7 +31,7 @@ SHARP = -0.9  # of α · variance · d2; at −1 the tilted distribution has no 
 LOST = 1e4  # of α² · variance · Var_t[g]; it grows with the square of how much narrower than the Gaussian p^α is
 ALIKE = 1e-13  # relative difference of variances that are equal but for rounding
 CHUNK = 2**14  # elements per array, so that the dozen of them stay in the second-level cache
-GENTLE = ((0.14, 11), (0.24, 19), (0.32, 28), (0.5, 58))  # where p^α tilts weakly: up to this roughness so many nodes
+GENTLE = ((0.14, 11), (0.24, 19), (0.32, 28), (0.5, 58))  # where p^α tilts weakly: (largest roughness, nodes)
 
 
 def quadrature_log_moment(
@@ -48,7 +48,7 @@ def quadrature_log_moment(
     derivatives : callable (y, f) -> log p(y|f), its first and its second derivative in f, broadcast over both
     y, mean, variance : (N,), variance > 0
     alpha : float or (N,), in [0, 1]
-    centre, scale : near where log p bends, a float or (N,), and over what distance; they place the nodes, and do not
+    centre, scale : roughly where log p bends, a float or (N,), and over what distance; they place the nodes, and do not
         change what is computed
     log_concave : if False, p may have tails that are heavier than exponential, and `centre` must be where p is largest
     growth : log p falls no faster than exp(growth |f|); it widens the window where p^α would not end it
@@ -68,9 +68,9 @@ def quadrature_expectation(
     function: Callable, derivatives: Callable, y: Array, mean: Array, variance: Array, alpha: float | Array, *,
     centre: float | Array = 0.0, scale: float = 2.5, log_concave: bool = True, growth: float = 0.0,
 ) -> Array:
-    """E_t[function(y, f)] (N,) under the tilted distribution t of `quadrature_log_moment`, with its parameters.
+    """E_t[function(y, f)] (N,) under the tilted distribution t of `quadrature_log_moment`; parameters as there.
 
-    With ∂ log p/∂θ for `function` it is ∂l/∂θ.
+    With ∂ log p/∂θ as `function` it is ∂l/∂θ.
     """
     data, shape = _broadcast(y, mean, variance, alpha, centre)
     expectation = np.empty(len(data[0]))
@@ -81,7 +81,7 @@ def quadrature_expectation(
 
 
 class _Nodes(NamedTuple):
-    """The same number n of nodes for each of R data; weight · exp(exponent) is the Gaussian's mass at a node."""
+    """R data with the same number n of nodes each; weight · exp(exponent) is the Gaussian's mass at a node."""
 
     rows: Array  # (R,), which data
     f: Array  # (n, R)
@@ -120,7 +120,7 @@ def _nodes(
 ) -> Iterator[_Nodes]:
     """Yield `_Nodes` until all data are covered."""
     case: Any = y, mean, variance, alpha
-    with np.errstate(over="ignore", invalid="ignore"):  # far out p may underflow; the search turns back there
+    with np.errstate(over="ignore", invalid="ignore"):  # far out p may underflow; no Gauss-Hermite rule there
         count = _gentle_count(derivatives, scale, *case) if log_concave else np.zeros(len(y), dtype=int)
     for _, n in GENTLE:
         for rows in _chunks(np.flatnonzero(count == n), n):
@@ -133,7 +133,7 @@ def _nodes(
 
 
 def _chunks(rows: np.ndarray, n: int) -> list[np.ndarray]:
-    """`rows` in parts that have n nodes for each and fill no more than CHUNK elements."""
+    """`rows` in parts that, at n nodes for each row, fill no more than CHUNK elements."""
     size = max(1, CHUNK // n)
     return [rows[start : start + size] for start in range(0, len(rows), size)]
 
@@ -143,7 +143,7 @@ def _gentle_count(
 ) -> np.ndarray:
     """How many Gauss-Hermite nodes each datum needs (N,), 0 where no such rule is good enough.
 
-    The roughness is how wide the Gaussian is beside the bend of log p, or how much p^α narrows it.
+    The roughness is the Gaussian's width relative to the bend of log p, or how much p^α narrows it.
     """
     _, g, curvature = derivatives(y, mean)
     sd = np.sqrt(variance)
@@ -174,7 +174,7 @@ def _trapezoidal(
     derivatives: Callable, scale: float, log_concave: bool, growth: float,
     centre: Array, y: Array, mean: Array, variance: Array, alpha: Array,
 ) -> Iterator[_Nodes]:
-    """`_nodes` on windows around the tilted mass."""
+    """Yield nodes on windows around the tilted mass."""
     with np.errstate(over="ignore", invalid="ignore"):
         windows = partial(concave_window, growth) if log_concave else partial(wide_window, centre)
         below, above, sd, weak = windows(derivatives, y, mean, variance, alpha)
@@ -205,7 +205,7 @@ class _Grid(NamedTuple):
 
 
 def _grid(below: Array, above: Array, sd: Array, centre: Array, scale: float) -> _Grid:
-    """Nodes SPACING · sd apart far from the bend, and close enough to resolve it near it."""
+    """Nodes SPACING · sd apart far from the bend, and near it close enough to resolve it."""
     reach = sd * SPACING / STEP
     stretch = np.hypot(1.0, reach / scale)
     outside = (centre < below) | (centre > above)  # nothing bends in the window
@@ -248,7 +248,7 @@ def _tilted(nodes: _Nodes) -> tuple[Array, Array]:
 
 
 def _weakly_tilted(nodes: _Nodes) -> tuple[Array, Array]:
-    """`_tilted` by summing what p^α misses of its largest value, so that no digits are lost for small α."""
+    """`_tilted` by summing how far p^α is below its largest value, so that no digits are lost for small α."""
     mass = nodes.weight if nodes.exponent is None else np.exp(nodes.exponent) * nodes.weight
     best = nodes.log_p.max(axis=0)
     missing, alpha = nodes.log_p - best, nodes.alpha
@@ -278,10 +278,10 @@ def _moments(nodes: _Nodes) -> tuple[Array, Array, Array]:
 
 
 def _sharp_curvature(nodes: _Nodes, sharp: np.ndarray, tilted: Array, total: Array) -> Array:
-    """d2 of the data `sharp` by the tilted variance, Var_t = variance · (1 + α · variance · d2).
+    """d2 of the data `sharp` from the tilted variance, Var_t = variance · (1 + α · variance · d2).
 
-    Where p^α is much narrower than the Gaussian, a site needs the digits of that bracket, nearly 0. In E_t[∂g/∂f] and
-    α Var_t[g], each as large as 1/Var_t, they are lost.
+    Where p^α is much narrower than the Gaussian, that bracket is nearly 0, and a site needs its digits. They
+    are lost in E_t[∂g/∂f] and α Var_t[g], each as large as 1/Var_t.
     """
     tilted = tilted[:, sharp] / total[sharp]
     f, variance = nodes.f[:, sharp], nodes.variance[sharp]

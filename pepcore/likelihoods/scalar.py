@@ -25,11 +25,11 @@ class Likelihood(Protocol):
         ...
 
     def predict(self, mean: Array, variance: Array) -> Any:
-        """What is expected of a new observation."""
+        """What is predicted for a new observation."""
         ...
 
     def validate(self, y: ArrayLike) -> Array:
-        """y as finite floats; a likelihood of other targets raises ValueError: what was got, expected, how to mend it."""
+        """y as finite floats, or ValueError: what was got, what the likelihood expects, and how to mend it."""
         return check_finite(as_real(y, "y"), "y")
 
     @property
@@ -210,7 +210,7 @@ class Poisson(Likelihood):
         return self._expected(y, f, 0.0)
 
     def quadrature_hints(self, y: Array, mean: Array, variance: Array, alpha: float | Array) -> dict:
-        """The bend is the wall exp(−α exp(f)): one above the tilted mode or, if α is small, above log(y + 1/α).
+        """The bend is the wall exp(−α exp(f)): one above the tilted mode, or above log(y + 1/α) if that is larger.
 
         The mode solves α(y − exp(f)) = (f − mean)/variance: Wright's ω is the inverse of ω + log ω.
         """
@@ -235,8 +235,8 @@ class Poisson(Likelihood):
     def _expected(y: Array, mean: Array, variance: float | Array) -> tuple[Array, Array, Array]:
         """E[log P(y|f)] under f ~ N(mean, variance), by E[exp(f)] = exp(mean + variance/2), and its derivatives in the mean.
 
-        Of a large count y·mean, the rate and log y! are larger by far than what is left of them, so this is written
-        about the peak at f = log y. The rate is held below exp(300) so that squares do not overflow.
+        For a large count, y·mean, the rate and log y! are far larger than what they add up to, so this is written
+        relative to the peak at f = log y. The rate is held below exp(300) so that squares do not overflow.
         """
         top = np.log(np.maximum(y, 1.0))
         away, exponent = mean - top, np.minimum(mean + 0.5 * variance, 300.0)
@@ -299,7 +299,7 @@ class StudentT(Likelihood):
         return {"centre": y, "scale": self.scale * min(1.0, np.sqrt(self.degrees)), "log_concave": False}
 
     def predict(self, mean: Array, variance: Array) -> tuple[Array, Array]:
-        """Mean (S,) and variance (S,) of a new y; infinite for degrees <= 2."""
+        """Mean (S,) and variance (S,), infinite for degrees <= 2, of a new y."""
         noise = self.scale**2 * self.degrees / (self.degrees - 2) if self.degrees > 2 else np.inf
         return mean, variance + noise
 

@@ -9,7 +9,7 @@ from pepcore.gaussian import Array
 
 WINDOW = 8.3  # half width in standard deviations: outside, the integrand is below exp(-34) = 1e-15 of its peak
 NEAR = 3.0  # if the likelihood moves the mode by fewer standard deviations, the Gaussian's window needs no search
-WEAK = 1.0  # in log p^α: it tilts the Gaussian only a little, and log E[p^α] loses no digits if 1 is split off
+WEAK = 1.0  # in log p^α: below this p^α tilts the Gaussian little, and log E[p^α] loses no digits if 1 is split off
 
 
 def concave_window(

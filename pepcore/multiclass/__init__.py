@@ -1,8 +1,8 @@
-"""Sparse multi-class classification: EP, stochastic EP, generalised FITC and variational inference behind one door.
+"""Sparse multi-class classification: EP, stochastic EP, generalised FITC and variational inference.
 
 Class c has a latent function f_c with its own kernel and pseudo-inputs, or all share them, plus Gaussian noise; the
-label is the class whose noisy function is largest. All make independent Gaussian posteriors, and all are the one
-update of `pepcore.sites`; they differ in the factors and in what is stored.
+label is the class whose noisy function is largest. All give independent Gaussian posteriors and use the one update
+of `pepcore.sites`; they differ in the factors and in what is stored.
 
 | approximation | factors | stored |
 | --- | --- | --- |

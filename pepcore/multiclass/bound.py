@@ -1,6 +1,6 @@
 """The variational bound of many classes as a function of the posterior and the hyper-parameters.
 
-The robust-max factors are not log-concave, so that natural-gradient sweeps may take long; here the means m_c and lower
+The robust-max factors are not log-concave, so natural-gradient sweeps may take long; here the means m_c and lower
 triangular R_c with V_c = R_c R_cᵀ are free, and an optimiser moves them along with everything else, as the paper does.
 """
 
@@ -14,7 +14,7 @@ from pepcore.multiclass.inference import Method, MulticlassFit
 
 
 class Evaluation(NamedTuple):
-    """What a step of learning wants to know."""
+    """The bound and its gradient, for a step of learning."""
 
     log_evidence: float
     gradient: dict

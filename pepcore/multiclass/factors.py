@@ -1,8 +1,8 @@
 """What each datum says about the C latent functions: the likelihood `RobustMax`, and the factors that stand for it.
 
 `Pairwise` has for every datum one factor for each rival k of its class y, Φ((f_y − f_k)/√(noise_y + noise_k)); each
-makes a site in class y and one in class k. `Joint` has one factor for each datum, that f_y is the largest of all, and
-makes one site in every class. `gather` lays out (C, N) marginals as the sites lie, `scatter` adds up what sites say.
+makes a site in class y and one in class k. `Joint` has one factor for each datum, which says that f_y is the largest, and
+makes one site in every class. `gather` puts (C, N) marginals into the layout of the sites, `scatter` adds sites up.
 """
 
 from dataclasses import dataclass
@@ -53,8 +53,8 @@ class Pairwise:
     def tilted(self, mean: Array, variance: Array, noise: Array, alpha: float) -> Tilted:
         """Moments of Φ(·)^alpha for f ~ N(mean, variance), both (2, C − 1, N); noise (C,) > 0.
 
-        The difference d = f_y − f_k is all that a factor sees, so this is the probit likelihood in d over its noise's
-        deviation: in closed form at α = 1, by quadrature elsewhere.
+        A factor depends on d = f_y − f_k alone, so this is the probit likelihood of d divided by the standard deviation
+        of its noise: in closed form at α = 1, else by quadrature.
 
         Source: villacampa2017 eq. (6) for α = 1; :eq:`mc-difference`, :eq:`mc-signs`.
         """
@@ -64,7 +64,7 @@ class Pairwise:
         d1, d2 = d1 / scale, d2 / noises
         if alpha == 1:  # noise is variance
             dnoise = 0.5 * (d2 + d1**2)
-        else:  # l does not change if mean², variance and noise grow alike
+        else:  # l stays the same if mean², variance and noise are scaled alike
             dnoise = -0.5 * (difference * d1 + total * (d2 + alpha * d1**2)) / noises
         return Tilted(l, np.stack([d1, -d1]), np.stack([d2, d2]), np.stack([dnoise, dnoise]))
 
@@ -72,7 +72,7 @@ class Pairwise:
 class Joint:
     """The robust-max factor, 1 − ε if f_y is the largest and ε/(C − 1) if not: N factors with C sites each, in the layout (C, N).
 
-    The noise is part of each f here, so that the factor takes two values only, and so does its power. With ε = 0 and α
+    The noise is part of each f here, so the factor takes only two values, and so does its power. With ε = 0 and α
     = 1 this is EP on the exact factors, with ε > 0 and α = 0 variational inference. y (N,) are labels in 0 ... C − 1,
     and epsilon in [0, 1) is the probability of a wrong label.
 
@@ -92,7 +92,7 @@ class Joint:
     def tilted(self, mean: Array, variance: Array, noise: Array, alpha: float) -> Tilted:
         """Moments of the factor's power alpha for f ~ N(mean, variance), both (C, N); noise (C,) > 0.
 
-        With the factor's two values, a where f_y is the largest and b elsewhere, and P the probability that it is:
+        If the factor is a where f_y is the largest and b elsewhere, and P is the probability of the former:
         l = log b + log(1 + α P R)/α, R = ((a/b)^α − 1)/α.
         """
         log_p, slope, bend = log_largest(self.y, mean, variance + noise[:, None])

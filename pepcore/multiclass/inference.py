@@ -31,7 +31,7 @@ from pepcore.validation import (
     refuse_mask,
 )
 
-EPSILON = 1e-3  # how often villacampa2017 replaces a label by any of the C at random
+EPSILON = 1e-3  # how often villacampa2017 replaces a label by a random one of the C
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -88,7 +88,7 @@ class Method(NamedTuple):
 
     @classmethod
     def checked(cls, approximation: str, alpha: float | None, epsilon: float | None, C: int, jitter: float) -> Self:
-        """Check the settings as `infer` takes them, and put in those that the approximation usually has."""
+        """Check the settings of `infer`, and fill in the defaults of the approximation."""
         alpha = check_power(alpha, approximation)
         if approximation not in ("ep", "sep"):
             usual = EPSILON * (approximation == "vi") * (C - 1) / C
@@ -170,11 +170,11 @@ def infer(
     alpha : float, in [0, 1]; the power: 1 is EP, 0 variational inference on the same factors; None for 1, or 0 for "vi"
     noise : float or (C,), variance of the noise on each latent function, > 0
     epsilon : float in [0, 1)
-        The probability of a wrong label; None is 0 for "gfitc", and for "vi" that of villacampa2017, 0.001 (C − 1)/C.
+        The probability of a wrong label; None is 0 for "gfitc", and 0.001 (C − 1)/C for "vi", as in villacampa2017.
     classes : int, C; None for the number of kernels or arrays Z, or else the largest label + 1
     sites : Sites or TiedSites to start from, as a fit of the same approximation holds them; None starts from the prior
     groups : (N,) or (C − 1, N) int; for "sep": which data, or which factors, share their sites, 0 ... G − 1; None ties
-        them all. It takes G times as long, and is there to show what tying does.
+        them all. G groups take G times as long; they are there to show what tying does.
     step : float, longest damped step, in (0, 1]
     tolerance, max_sweeps, jitter, stream, callback : as in `pepcore.power_ep.infer`
 
@@ -269,7 +269,7 @@ def _number_of_classes(classes: int | None, sizes: dict, y: Array | None) -> int
             raise ValueError(f"the largest of the {len(y)} labels is {C - 1}, so there would be more classes than labels; count "
                              "the labels from 0, as numpy.unique(y, return_inverse=True)[1] does, or give classes")
     else:
-        raise ValueError("give classes, the number of classes: neither kernels nor Z nor noise tell it")
+        raise ValueError("give classes, the number of classes: kernels, Z and noise do not determine it")
     if C < 2:
         raise ValueError(f"there must be at least 2 classes, got {C}; labels count from 0, and classes gives their "
                          "number")

@@ -45,15 +45,15 @@ def fit(
     M : int, number of pseudo-inputs in each class, unless Z holds arrays
     approximation, alpha, noise, epsilon, classes, jitter : as in `multiclass.infer`
     Z : "kmeans", "subset" (random rows), or (M, D), or C such arrays
-    shared : bool, whether classes share one kernel and Z where kernels is None and Z a word; else they start alike
+    shared : bool, whether classes share the kernel if None was given, and Z if a word was; if False they only start alike
     optimise : which of "kernels", "Z", "noise" to learn
     update : "outer", "inner", "inner-exact" or "joint"
         "outer" lets the sites converge before every gradient. "inner" moves them once and takes the gradient as if they had
-        converged, "inner-exact" that with the sites held still. "joint" is for "vi" only: posterior and parameters are one
-        optimisation, and the fit has no sites. Where "outer" stops at max_sweeps, with a RuntimeWarning, what it has then
-        counts as the evidence, but for "lbfgs" as failed, as in `training.fit`.
+        converged, "inner-exact" with them held still. "joint" is for "vi" only: posterior and parameters are optimised
+        together, and the fit has no sites. Where "outer" stops at max_sweeps, with a RuntimeWarning, the evidence it has
+        reached is used, except by "lbfgs", for which that evaluation fails, as in `training.fit`.
     optimiser : "lbfgs" (with "outer" only), "adaptive" or "adam"
-        The adaptive step has a rate for each parameter, 2 % larger while the gradient keeps its sign, half when not.
+        Each parameter has an adaptive rate, which grows by 2 % while its gradient keeps its sign, and halves otherwise.
     iterations : int, of the optimiser
     rate : float
         The largest step in the first iteration, in logarithms of positive parameters and in Z over each input's spread.
@@ -61,8 +61,8 @@ def fit(
     max_sweeps, tolerance : of an outer update, and of the last inference
     seed : int, for the choice of Z
     callback : called with the dict that enters the history, after each iteration, or with "lbfgs" after each evaluation
-        that gave a number. `record.parameters` is a dict "kernels", "Z", "noise" (of "joint" also "q", with mean (M,)
-        and root (M, M) of the covariance of each class's q(v)), and `record.result()` makes the MulticlassFit there. With
+        that gave a number. `record.parameters` is a dict "kernels", "Z", "noise" (for "joint" also "q", with mean (M,)
+        and root (M, M) of the covariance of each class's q(v)), and `record.result()` makes the MulticlassFit. With
         "adaptive" and "adam" these are the values after the step, while the record has the evidence before it.
 
     Raises ValueError as `multiclass.infer`, and for unknown words, or an optimiser and an update that do not go
@@ -149,7 +149,7 @@ class _Objective:
 
 
 class _Outer(_Objective):
-    """Inference from the sites of the evaluation before."""
+    """Inference from the sites of the previous evaluation."""
 
     def __init__(self, *data: Any, keep_unconverged: bool) -> None:
         super().__init__(*data)
@@ -178,11 +178,11 @@ class _Inner(_Objective):
 
     @property
     def sites(self) -> Any:
-        """Where the last sweep leads; None before there was one."""
+        """The sites after the last sweep; None before the first."""
         return None if self.state is None else parallel(self.state, self.step)
 
     def _next_state(self, maps: ClassMaps, noise: Array) -> Any:
-        """That to which the sites move; less far where this leaves no posterior on the features as they are now."""
+        """The state after the sites have moved; less far where a full step leaves no posterior on the new features."""
         evaluate, after = partial(self.method.evaluate, maps, self.factors, noise), None
         if self.state is not None:
             after, _ = halving(lambda step: evaluate(parallel(self.state, step)), self.step)

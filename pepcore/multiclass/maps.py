@@ -29,7 +29,7 @@ class ClassMaps:
         return cls(kernels, Z, C, tuple(feature_map(kernel, points, X, jitter, stream) for kernel, points in pairs))
 
     def at(self, X: Array) -> Self:
-        """The features of other inputs, of maps that are streamed."""
+        """The features of other inputs; only for streamed maps."""
         return replace(self, features=tuple(replace(features, X=X) for features in self.features))
 
     def of(self, c: int) -> Features:

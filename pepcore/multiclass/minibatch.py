@@ -1,7 +1,7 @@
 """Learning on mini-batches: one step of the sites of a batch, and one step of Adam on the hyper-parameters.
 
-"sep" and "vi" keep only the summed natural parameters, O(C M²) numbers, so that the data may be arrays in memory,
-arrays mapped from a file, or blocks from an iterator, and be as many as time allows. "ep" and "gfitc" keep every
+"sep" and "vi" keep only the summed natural parameters, O(C M²) numbers, so the data may be arrays in memory,
+arrays mapped from a file, or blocks from an iterator, as many as time allows. "ep" and "gfitc" keep every
 datum's sites.
 """
 
@@ -33,7 +33,7 @@ from pepcore.validation import check_count, check_inputs, check_names, check_not
 
 TIED = ("sep", "vi")
 NO_GRADIENT = partial(refuse_gradient, "learning on batches keeps no gradient; call multiclass.infer at the learnt values for it")
-RECORD = 10  # for these the evidence is estimated in every tenth step: it costs two more factorisations
+RECORD = 10  # for TIED, the evidence is estimated in every tenth step: it costs two more factorisations
 
 
 @one_blas_thread
@@ -45,25 +45,25 @@ def fit_minibatch(
     rate: float | Callable = 0.01, step: float | None = None, spread: ArrayLike | None = None, jitter: float = 1e-6,
     seed: int | np.random.Generator = 0, callback: Callable | None = None,
 ) -> Model:
-    """Learn from one batch of data after the other.
+    """Learn hyper-parameters and sites from one batch of data after another.
 
     Parameters
     ----------
     kernels, Z, noise : as `multiclass.infer` takes them, to start from
     data : (X, y), arrays or memory-mapped arrays (N, D) and (N,); or, for "sep" and "vi", an iterable of such pairs
-        An iterable gives the batches as they are to be used; `batch` and `seed` have no part in it then. For more than
-        one epoch it must be one that can be gone through again, such as a list or an object with __iter__.
+        An iterable gives the batches as they are to be used; `batch` and `seed` are then ignored. For more than one
+        epoch it must allow several passes, as a list or an object with __iter__ does.
     approximation, alpha, epsilon, jitter : as in `multiclass.infer`
     classes : int, C; needed where neither kernels nor Z nor noise nor labels in memory tell it
     size : int, N; needed for an iterable, which may hold several passes over the data, or a part of them
-    sites : TiedSites or Sites to start from, as a fit to as many data holds them; None starts from the prior
+    sites : TiedSites or Sites to start from, as in a fit to equally many data; None starts from the prior
         "sep" and "vi" can go on from each other's sums.
     optimise : which of "kernels", "Z", "noise" to learn
-    batch, epochs : int
-    rate : float, or a callable from the number of steps taken to the rate of the next, for one that falls
+    batch, epochs : int, rows in a step and passes over the data
+    rate : float, or a callable from the number of steps taken to the rate of the next
         Adam's step in logarithms of positive parameters and in Z over `spread`; the number 0 moves the sites only.
     step : float in (0, 1], or None; for "sep" and "vi" how much of the sum a batch replaces; None is 1/t in step t
-        until every datum had its turn, and the batch's share of the data afterwards, or from the beginning if `sites`
+        until every datum has had its turn, and the batch's share of the data afterwards, or from the beginning if `sites`
         are given. For "ep" and "gfitc" the damped step of the batch's own sites; None is 1.
     spread : (D,), units of Z's columns
         None for the spread of the Z given or, in columns where all of these are equal, of the inputs (of the first batch).
@@ -73,8 +73,8 @@ def fit_minibatch(
         `record.result()` makes a MulticlassFit with the posterior of that moment, in which the sites of a datum stand on
         the features of its last turn.
 
-    Returns a Model; its fit has the posterior of the sites after the last step and no gradient, `log_evidence` is what
-    the last batch said of all data just before it was learnt from, `sweeps` the number of steps.
+    Returns a Model; its fit has the posterior of the sites after the last step and no gradient, `log_evidence` is the
+    estimate from the last batch just before it was learnt from, `sweeps` the number of steps.
     Raises ValueError as `multiclass.infer`; for an iterable without size, with an approximation that keeps sites for
     every datum, without batches, with a batch of more than N rows, or that can be gone through only once if epochs > 1.
     Source: villacampa2017 sections 2.3.1 and 2.3.2; at alpha = 0 a natural-gradient step on the bound.
@@ -127,11 +127,11 @@ class _Learner(Learner):
         return self.method.maps(self.values, X, stream)
 
     def result(self) -> MulticlassFit:
-        """MulticlassFit with the posterior as it is now; it says of itself that it has not converged."""
+        """MulticlassFit with the posterior as it is now; it is marked as not converged."""
         maps = self.maps(self.values["Z"][0])
         posteriors = solve_posteriors(*self.total(), concave=False)
         evidence = self.state.log_evidence if self.state is not None else np.nan
-        # the sites of every datum go on being written into
+        # learning goes on writing into the sites of every datum
         sites = Sites(self.sites.tau.copy(), self.sites.nu.copy()) if isinstance(self.sites, Sites) else self.sites
         ending: dict[str, Any] = {"converged": False, "message": f"after {self.steps} steps", "sweeps": self.steps}
         found = posteriors, evidence, self.values["noise"], sites, NO_GRADIENT
@@ -175,7 +175,7 @@ class _Tied(_Learner):
     def toward_target(self, step: float) -> TiedSites:
         """The sites after a step towards the batch's target; ImproperCavityError where that leaves no posterior."""
         sites = self.state.sites.toward(self.state.target, step)
-        if self.method.approximation != "sep":  # whose factors are log-concave
+        if self.method.approximation != "sep":  # the factors of "sep" are log-concave
             for precision, shift in zip(*sites.total(), strict=True):
                 solve_posterior(precision, shift, concave=False)
         return sites
@@ -237,7 +237,7 @@ class _PerDatum(_Learner):
         )
 
     def move(self, maps: ClassMaps, factors: Pairwise | Joint, rows: Any) -> None:
-        """Towards the batch's target; by less where sites of negative precision leave no posterior."""
+        """Move towards the batch's target; by less where sites of negative precision leave no posterior."""
         kept, old, goal = self.total(), self.state.sites, self.state.target
 
         def attempt(step: float) -> list:
@@ -255,7 +255,7 @@ class _PerDatum(_Learner):
         self.precisions, self.shifts = totals or kept
 
     def flatten_negative(self) -> None:
-        """Begin anew with the sites of negative precision: all others only narrow the prior, and leave proper cavities."""
+        """Set the sites of negative precision to zero: all others only narrow the prior, and leave proper cavities."""
         negative = self.sites.tau < 0
         self.sites.tau[negative] = self.sites.nu[negative] = 0.0
         self.renew()

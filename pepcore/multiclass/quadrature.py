@@ -1,10 +1,10 @@
 """The probability that one of C independent Gaussians is the largest, and its derivatives, by one-dimensional quadrature.
 
 P_y = ∫ N(f; μ_y, v_y) Π_{k≠y} Φ((f − μ_k)/√v_k) df. The integrand is log-concave, so it has one peak, which may lie
-far from μ_y, and the window is put on it. Two rules, and each datum gets the one with fewer nodes. The trapezoidal rule
+far from μ_y, and the window is put on it. There are two rules; each datum gets the one with fewer nodes. The trapezoidal rule
 converges exponentially fast, but its even spacing must suit the narrowest feature. A narrow rival is a feature at the
 window's lower end only: below its mean the integrand vanishes, above it Φ = 1. Panels that end where a rival is beaten,
-with Gauss-Legendre nodes as dense as the rivals that are left ask for, need about 3 nodes for each deviation of each
+with Gauss-Legendre nodes as dense as the remaining rivals require, need about 3 nodes for each deviation of each
 rival, however different their deviations are.
 """
 
@@ -21,10 +21,10 @@ from pepcore.likelihoods.quadrature import CHUNK
 from pepcore.likelihoods.windows import concave_window
 
 SPACING = 0.9  # of even nodes, in units of the narrowest feature the product can have: error exp(−2π²/0.9²) = 3e-11
-REACH = 8.0  # a rival more than so many of its deviations below is beaten, to 1e-15
-PANEL = 6.0  # length of a panel in units of the narrowest feature in it; with so many nodes the error is 3e-12
+REACH = 8.0  # a rival more than this many of its deviations below is beaten, to 1e-15
+PANEL = 6.0  # length of a panel in units of the narrowest feature in it; with 16 nodes the error is 3e-12
 FAR = -35.0  # below this Φ is near the smallest number there is
-WIDE = 50.0  # windows so many times a rival's deviation are looked at again
+WIDE = 50.0  # windows more than this many deviations of a rival wide are looked at again
 FARTHEST = 1e8  # deviations between two means, beyond which rounding leaves no digits to place nodes by
 LEGENDRE = np.polynomial.legendre.leggauss(16)
 
@@ -88,8 +88,8 @@ def log_largest(y: np.ndarray, mean: Array, variance: Array) -> tuple[Array, Arr
 def probabilities(mean: Array, variance: Array) -> Array:
     """P (N, C) that each of C independent f_c ~ N(mean_c, variance_c) is the largest; (N, C) arrays, variance > 0.
 
-    The C integrals are computed apart, so that how far their sum is from 1 shows their error: below 1e-8 for C up to
-    30.
+    The C integrals are computed separately, so the distance of their sum from 1 shows their error: below 1e-8 for
+    C up to 30.
 
     Source: villacampa2017 eq. (68).
     """
@@ -151,7 +151,7 @@ def _windows(race: _Race) -> tuple[Array, Array]:
 
 
 def _floor(race: _Race) -> Array:
-    """Below this, (N,), every integrand is less than exp(−32) of its peak: the window begins as a narrow rival asks for.
+    """Points (N,) below which every integrand is less than exp(−32) of its peak, from rivals whose means lie below it.
 
     If the peak is above a rival's mean μ, then at μ − 9√v the integrand is below Φ(−9) exp(9 φ(0)/Φ(0))/Φ(0) of the
     peak: the logarithm of the other factors is concave, and at the peak it does not fall faster than the rival's rises.
@@ -163,9 +163,9 @@ def _floor(race: _Race) -> Array:
 
 
 def _graded(ends: Array, panels: np.ndarray) -> tuple[Array, Array, np.ndarray]:
-    """Gauss-Legendre nodes f (n, P), their weights (n, P), and owner (P,), for intervals in so many panels each.
+    """Gauss-Legendre nodes f (n, P), their weights (n, P), and owner (P,), for intervals cut into panels.
 
-    ends (C + 1, R), panels (C, R) int.
+    ends (C + 1, R), panels (C, R) int, how many panels each interval has.
     """
     pieces = panels.T.ravel()  # all intervals of the first datum, then those of the next
     owner = np.repeat(np.repeat(np.arange(panels.shape[1]), len(panels)), pieces)
@@ -206,7 +206,7 @@ def _moments(race: _Race, f: Array, weight: Array, owner: np.ndarray) -> tuple[A
 
 
 def _log_and_hazard(z: Array) -> tuple[Array, Array]:
-    """log Φ(z) and φ/Φ, to rounding of the larger of 1 and the value: here logarithms are summed, so near 0 no more counts."""
+    """log Φ(z) and φ/Φ, to rounding of the larger of 1 and the value: logs are summed, so near 0 no more digits count."""
     p, hazard = ndtr(z), np.exp(-0.5 * z * z)
     far = z < FAR
     if some := far.any():

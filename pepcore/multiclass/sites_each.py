@@ -17,7 +17,7 @@ from pepcore.sites import Sites, cavity, move, target
 
 
 class State(NamedTuple):
-    """Everything that follows from the sites; arrays lie as the sites do, (2, C − 1, N) or (C, N)."""
+    """Everything that follows from the sites; arrays have the layout of the sites, (2, C − 1, N) or (C, N)."""
 
     sites: Sites
     posteriors: list  # of C ClassPosterior
@@ -65,7 +65,7 @@ def local_moments(
 def gradient_of(maps: ClassMaps, factors: Pairwise | Joint, alpha: float, state: State) -> dict:
     """The gradient at a fixed point, as in `pepcore.power_ep.iterative.gradient_of`, with the sum over each class's sites.
 
-    Before convergence it is the "inner approximate" gradient: what the sites would still do is left out.
+    Before convergence it is the "inner approximate" gradient: it ignores how the sites would still move.
 
     Source: villacampa2017 eq. (10), in coordinates whose prior does not depend on any parameter; :eq:`mc-gradient`.
     """

@@ -62,10 +62,10 @@ class TiedSites(NamedTuple):
 
 
 class GroupMoments(NamedTuple):
-    """What the factors of one group say."""
+    """Cavities and moments of the factors of one group."""
 
     cavities: list  # of C ClassPosterior
-    counts: Array  # (C,), how many of its sites each class has
+    counts: Array  # (C,), how many of the group's sites each class has
     l: float  # Σ l_α
     d1: Array  # in the layout of the sites, 0 for factors of other groups
     curvature: Array
@@ -114,7 +114,7 @@ def evaluate(
     """Moments, target and evidence for given tied sites.
 
     `maps` holds the features of the data, or of a batch in which each datum stands for `weight` of them. `masks` has
-    for each group an array that broadcasts to `factors.shape`, 1 for the factors of the group and else 0. noise : (C,).
+    for each group an array that broadcasts to `factors.shape`, 1 for the factors of the group and 0 elsewhere. noise : (C,).
 
     Source: villacampa2017 section 2.3.1 and eq. (12); :eq:`mc-tied-cavity`, :eq:`mc-sep`.
     """
@@ -142,8 +142,8 @@ def evaluate(
 def gradient_of(maps: ClassMaps, factors: Pairwise | Joint, state: TiedState, weight: float = 1.0) -> dict:
     """The gradient of the evidence with the tied sites held still.
 
-    At α = 0, and with one factor in a group, it is exact at convergence; else it lacks a part that falls with the
-    number of factors in a group, since the mean of natural parameters is not the one that makes the evidence
+    At α = 0, and with one factor in a group, it is exact at convergence; else it lacks a part that shrinks as
+    groups have more factors, since the mean of natural parameters is not the one that makes the evidence
     stationary.
 
     Source: villacampa2017 eqs (10) and (12).
@@ -166,7 +166,7 @@ def _log_normaliser(posterior: ClassPosterior) -> float:
 def _cost(posteriors: list, own: list, counts: Array, alpha: float) -> float:
     """Σ_c n_c (G(cavity) − G(q))/α, the cost of the group's sites; at α = 0 it is minus the expected log sites.
 
-    With δ = α/n, q = N(m, V), V⁻¹ = C Cᵀ, S = C⁻¹ Λ C⁻ᵀ and w = C⁻¹(b − Λm), where nothing is left to divide by δ, each
+    With δ = α/n, q = N(m, V), V⁻¹ = C Cᵀ, S = C⁻¹ Λ C⁻ᵀ and w = C⁻¹(b − Λm), where only the log is divided by δ, each
     is −log|I − δS|/(2δ) + ½ δ wᵀ(I − δS)⁻¹w + ½ mᵀΛm − bᵀm. In I − δS = L Lᵀ the digits of δS are lost on the diagonal
     only, and L_jj² = 1 − δp_j with p_j = S_jj + Σ_k<j L_jk²/δ.
     """

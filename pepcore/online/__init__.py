@@ -1,8 +1,8 @@
 """Sparse online Gaussian processes and sparse EP with projections, after csato2002.
 
 `infer` learns from data at hand: one sweep is online learning (assumed-density filtering), more sweeps are sparse EP.
-`start` and `update` learn from a stream, in memory that does not grow with it. The basis vectors are data: one that is
-novel enough is taken in, and when there are more than the budget, the one that costs least is projected out::
+`start` and `update` learn from a stream, in memory that does not grow with it. The basis vectors are data: a datum
+that is novel enough joins them; when there are more than the budget, the one that costs least is projected out::
 
     fit = online.infer(kernel, X, y, Probit(), budget=50, max_sweeps=10, moving_sweeps=3)
     fit.predict_f(Xs), fit.log_evidence, fit.basis, fit.projection, fit.sites, fit.history

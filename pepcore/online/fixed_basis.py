@@ -1,9 +1,9 @@
-"""Sparse EP on a fixed basis, with one number ρ from csato2002's projection to Power EP; and the Nyström method.
+"""Sparse EP on a fixed basis, where a number ρ leads from csato2002 to Power EP; and the Nyström method.
 
 On a fixed basis csato2002's sparse EP is the one update of this book with another denominator: the site is computed
 with the variance s\\ + ρh of f(x_n), in place of s\\, and then projected on the basis. ρ = 1 is csato2002 (in
-regression the posterior of DTC and VFE, and VFE's bound), ρ = 0 is Power EP with alpha = 1 (in regression FITC). No
-order of the data is left, so all sites may move at once, and it takes a fraction of the time of `online.infer`.
+regression the posterior of DTC and VFE, and VFE's bound), ρ = 0 is Power EP with alpha = 1 (in regression FITC). The
+order of the data does not matter, so all sites may move at once, in a fraction of the time of `online.infer`.
 """
 
 from collections.abc import Callable
@@ -68,7 +68,7 @@ def infer(
     y = likelihood.validate(check_targets(y, len(X)))
     options = check_sweeps(step, tolerance, max_sweeps)
     basis = Basis.build(kernel, Z, check_jitter(jitter))
-    A, h = basis.features(X, solve=True)  # ρ may leave h next to the noise alone, however small that is
+    A, h = basis.features(X, solve=True)  # h may be added to the noise alone, so errors in h count if that is small
     evaluate = partial(_evaluate, A, h, y, likelihood, check_fraction(rho, "rho"))
     state, ending = run_sweeps(evaluate, parallel, Sites.flat(len(X)), **options, callback=callback)
     posterior = Posterior(basis, state.mean, state.precision_cholesky)

@@ -22,14 +22,14 @@ from pepcore.posterior import Posterior
 from pepcore.sites import rank_one_update
 
 FIRST_SLOTS = 32  # of a process without a budget; doubled when they are full
-FREE, GIVEN = -2, -1  # what stands in `Process.rows` for a slot without basis vector, and for one that is no datum
+FREE, GIVEN = -2, -1  # in `Process.rows`, for a slot without a basis vector, and for a basis vector that is no datum
 
 
 class Process:
     """A GP on basis vectors that come and go, changed in place.
 
-    The arrays have a slot for every basis vector that may come, and its own coordinate of v. Rows and columns of free
-    slots are zero in all of them, so that they can be multiplied as they are; nothing is ever shifted.
+    The arrays have a slot for every basis vector that may come, with its own coordinate of v. Rows and columns of free
+    slots are zero in all arrays, so these can be multiplied as they are; nothing is ever shifted.
     """
 
     kernel: Kernel
@@ -84,7 +84,7 @@ class Process:
         return slot if self.rows[slot] == FREE else None
 
     def resized(self, slots: int) -> "Process":
-        """A copy with so many slots; it takes the basis vectors in the order they have here."""
+        """A copy with this number of slots, and the basis vectors in the order they have here."""
         used = self.used
         other = Process(self.kernel, self.Z.shape[1], slots)
         place = np.arange(len(used))
@@ -97,7 +97,7 @@ class Process:
         return other
 
     def with_room(self, budget: int | None, columns: int) -> "Process":
-        """A copy to learn inputs of so many columns with: one slot more than the budget, or some to be doubled."""
+        """A copy with room to learn: budget + 1 slots, or without a budget twice as many as here; `columns` is D."""
         slots = max(FIRST_SLOTS, 2 * self.slots) if budget is None else budget + 1
         return self.resized(slots) if self.slots else Process(self.kernel, columns, slots)
 
@@ -192,7 +192,7 @@ class Process:
 
         self.mean -= V_column * (self.mean[slot] / V)  # the conditional of a Gaussian, given v_slot = 0
         blas.dger(-1 / V, V_column, V_column, a=self.V, overwrite_a=1)
-        self.log_height -= 0.5 * own  # of a site, the mean of −½ τ (aᵀv)² over the prior of v_slot, which is lost
+        self.log_height -= 0.5 * own  # each site's −½ τ (aᵀv)² is replaced by its mean over the prior of v_slot
         for name in self.MATRICES:
             matrix = getattr(self, name)
             matrix[slot], matrix[:, slot] = 0.0, 0.0
@@ -202,7 +202,7 @@ class Process:
         return h
 
     def _turn(self, slot: int) -> Array | None:
-        """Reflect v so that its coordinate `slot` is what f at this basis vector has that the others do not determine.
+        """Reflect v so that its coordinate `slot` is the part of f at this basis vector that the others do not determine.
 
         That is the direction W[:, slot]: along it u = W⁻¹v changes in this slot alone.
         """
@@ -222,7 +222,7 @@ class Process:
         return h
 
     def refresh(self) -> Array:
-        """Compute everything afresh from the basis vectors, Λ and b, so that rounding does not pile up.
+        """Compute everything afresh from the basis vectors, Λ and b, so that rounding errors do not pile up.
 
         Returns the turn (S, S), orthogonal on the slots in use: directions of sites become a @ turn.
         """

@@ -1,11 +1,11 @@
-"""The two parametrisations of csato2002 for a Gaussian process on M basis vectors, and the way between them.
+"""The two parametrisations of csato2002 for a Gaussian process on M basis vectors, and the maps between them.
 
 With K (M, M) the prior covariance of f at the basis vectors and k = k_u(x), the process is written as
 
 * (α, C), of the parametrisation lemma, :eq:`cs-lemma`: mean kᵀα and variance k(x, x) + kᵀC k;
 * (Λ̂, b), of EP: the prior times exp(bᵀu − ½ uᵀΛ̂u) with Λ̂ = PᵀΛP and b = PᵀΛa. Datum n contributed the site
-  exp(ν_n u_n − ½ τ_n u_n²), τ = λ and ν = λa, of the one number u_n = p_nᵀu; p_n is the row of P that writes what the
-  site knows of f(x_n) in terms of f at the basis vectors.
+  exp(ν_n u_n − ½ τ_n u_n²), τ = λ and ν = λa, of the one number u_n = p_nᵀu; p_n is the row of P that expresses what
+  the site knows of f(x_n) in terms of f at the basis vectors.
 """
 
 from typing import Any

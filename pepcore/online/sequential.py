@@ -1,4 +1,4 @@
-"""Learning one datum after the other in a `Process`, for streams and for sparse EP alike."""
+"""Learning one datum after another in a `Process`, for streams and for sparse EP alike."""
 
 import math
 from functools import partial
@@ -47,7 +47,7 @@ class DirectedSites:
 
 
 class Learner:
-    """Learns one datum after the other, and changes the process.
+    """Learns one datum after another, and changes the process.
 
     `budget`, `novelty` and `rho` are as in `online.infer`; `sites` remembers each datum's site, for EP, and None
     forgets them.
@@ -65,7 +65,7 @@ class Learner:
         """Take in rows `order` of X (N, D) and y (N,); `first` is the number of row 0 among all data.
 
         If `moving`, basis vectors may come and go. Returns the dict "log_predictive", "change", "included", "removed",
-        see `online.OnlineFit`; a basis vector that went at the same visit at which it came counts as neither.
+        see `online.OnlineFit`; a basis vector that comes and goes in one visit counts as neither.
         """
         self.report = {"log_predictive": 0.0, "change": 0.0, "included": 0, "removed": 0}
         for begin in range(0, len(order), BLOCK):
@@ -74,12 +74,12 @@ class Learner:
             for i, row in enumerate(rows):
                 self._visit(i, row, first + row, y[row : row + 1], moving)
                 self.process.age += 1
-                if self.process.age > max(self.process.slots, BLOCK):  # O(M³) so rarely is O(M²) for each datum
+                if self.process.age > max(self.process.slots, BLOCK):  # O(M³) this rarely is O(M²) for each datum
                     self._refresh()
         return self.report
 
     def sum_sites(self, without: int = -1) -> None:
-        """Λ and b afresh from the sites, perhaps without that of one row, and everything else from these.
+        """Compute Λ and b afresh from the sites, perhaps without that of one row, and everything else from them.
 
         Source: csato2002 eqs (126) and (128).
         """
@@ -96,7 +96,7 @@ class Learner:
             self.sites.A = np.asfortranarray(self.sites.A @ turn)
 
     def _open(self, X: Array) -> None:
-        """Prior covariances of a block of rows with the basis vectors, by slot, and with each other."""
+        """Compute the prior covariances of a block of rows with the basis vectors, by slot, and with each other."""
         process = self.process
         self.X, self.prior = X, process.kernel.diagonal(X)
         self.between = process.kernel(X)
@@ -166,7 +166,7 @@ class Learner:
         sites.tau[row], sites.nu[row], sites.log_heights[row], sites.A[row] = tau, nu, log_height, a
 
     def _keep_to_budget(self, newcomer: int) -> None:
-        """One basis vector too many: the one of least score goes, perhaps the newcomer itself."""
+        """If there is one basis vector too many, drop that of least score, perhaps the newcomer."""
         process, least = self.process, newcomer
         full = self.budget is not None and process.free_slot() is None
         if full:

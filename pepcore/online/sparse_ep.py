@@ -32,7 +32,7 @@ class OnlineFit(Fit):
     ----------
     basis : (M,) numbers of the data that are basis vectors; −1 for pseudo-inputs that were given as Z
     history : list of dict, one for each sweep: "log_evidence", "change", "included" and "removed" (basis vectors),
-        "log_predictive" (Σ log p(y_n | cavity) in nats) and the "posterior" then
+        "log_predictive" (Σ log p(y_n | cavity) in nats) and "posterior" after it
     """
 
     state: State  #: from which `update` may go on with further data
@@ -80,12 +80,12 @@ def infer(
     likelihood : an object as in `pepcore.likelihoods`, log-concave
     budget, novelty : as in `start`
     max_sweeps : 1 is online learning, more is sparse EP
-    moving_sweeps : in which basis vectors may come and go; afterwards they stay, without which sparse EP need not
-        converge
+    moving_sweeps : number of initial sweeps in which basis vectors may come and go; later they stay, or sparse EP need not
+        converge; None lets them move in all
     Z : (M, D) basis vectors that stay from the beginning, in place of data that come and go
     rho : float, in [0, 1]; share of the residual variance γ of a datum outside the basis that counts as process, and not as
         noise, when its site is computed: 1 is csato2002; with Z, 0 is Power EP with alpha = 1, see `pepcore.online.fixed_basis`
-    order : (N,), a permutation in which the data are taken in every sweep
+    order : (N,), a permutation, the order of the data in every sweep; None keeps theirs
     tolerance : converged when in a whole sweep no basis vector came or went and no site moved by more: max over data of
         |τ* − τ| s and |ν* − ν| √s, s the variance of the site's pᵀu
     callback : called after each sweep with the dict that enters the history
@@ -96,7 +96,7 @@ def infer(
     Raises
     ------
     ValueError for wrong shapes, NaN, labels the likelihood does not know, a budget or sweeps that are no positive whole
-        number, a novelty outside (0, 1), a rho outside [0, 1], an order that is no permutation, a budget beside Z
+        number, a novelty outside (0, 1), a rho outside [0, 1], an order that is no permutation, a budget together with Z
     ImproperCavityError if the likelihood is not log-concave and a site leaves no proper posterior
 
     Source: csato2002 sections 4.4 and 4.6; :eq:`cs-delete`, :eq:`cs-P`.
@@ -133,7 +133,7 @@ def infer(
         message = (f"not {message} (in the last sweep {report['included']} basis vectors came, {report['removed']} went, "
                    f"sites changed by {report['change']:.2g}, tolerance {tolerance:.2g})")
         if max_sweeps > 1:
-            warn(f"sparse EP has {message}; basis vectors under a budget need never come to rest: give "
+            warn(f"sparse EP has {message}; under a budget, basis vectors may come and go for ever: give "
                              "moving_sweeps, a larger budget or more sweeps")
     state = replace(state, process=learner.process.compact(), seen=len(X), log_predictive=report["log_predictive"])
     result = report["log_evidence"], report["posterior"], likelihood, 1.0, Sites(sites.tau, sites.nu)

@@ -29,7 +29,7 @@ class State(Result):
     novelty: float
     process: Process  #: the numbers themselves; not to be changed
     seen: int = 0  #: data so far
-    log_predictive: float = 0.0  #: Σ log p(y_n | the data before n) in nats; of the state of `infer`, the last sweep's
+    log_predictive: float = 0.0  #: Σ log p(y_n | the data before n) in nats; in a state of `infer`, that of the last sweep
 
     @property
     def basis(self) -> np.ndarray:
@@ -96,8 +96,8 @@ def start(kernel: Kernel, likelihood: Likelihood, *, budget: int | None = None, 
     Parameters
     ----------
     likelihood : an object as in `pepcore.likelihoods`, log-concave
-    budget : most basis vectors that are kept, M_BV; without it all novel data are
-    novelty : ε_tol: a datum becomes a basis vector if the prior variance that the others leave it, γ, is more than this
+    budget : largest number of basis vectors, M_BV; None keeps all novel data
+    novelty : ε_tol: a datum becomes a basis vector if γ, its prior variance given the basis vectors, is more than this
         part of k(x, x). With less than about 1e-10 the prior covariance of the basis vectors is as good as singular.
 
     Raises ValueError for a budget that is no positive whole number, a novelty outside (0, 1), a kernel with other
@@ -139,7 +139,7 @@ def update(state: State, X: ArrayLike, y: ArrayLike) -> State:
 
 
 def prune(state: State, i: int) -> State:
-    """The state without its basis vector number i: of all processes on the others, the least KL(pruned ‖ full) away.
+    """The state without its basis vector number i: of all processes on the others, the one of least KL(pruned ‖ full).
 
     Raises ValueError if i is not in 0 ... M − 1, or there is only one basis vector. The state given stays as it is.
     Source: csato2002 eqs (77), (79), (126) and (128); :eq:`cs-condition`, :eq:`cs-prune`.

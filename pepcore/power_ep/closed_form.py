@@ -64,7 +64,7 @@ def regression(
 ) -> Fit:
     """Sparse GP regression by Power EP, in closed form, for any power in [0, 1].
 
-    alpha = 0 is VFE and alpha = 1 is FITC, with blocks PITC; in between lies Power EP.
+    alpha = 0 is VFE and alpha = 1 is FITC (with blocks, PITC); in between lies Power EP.
 
     Parameters
     ----------
@@ -75,9 +75,9 @@ def regression(
     alpha : float, or (N,) a private power per datum, or with `blocks` one per block
     blocks : None, a list of index arrays that partition range(N), or (N,) integer labels
         Data whose residuals stay correlated; time grows with the cube of a block's size.
-    jitter : added to the diagonal of K_uu, relative to the kernel's variance; tenfold after a failed factorisation
-    stream : recompute the features where they are needed in place of storing them: memory O(M² + N), beside a copy of
-        X, in place of O(NM). None streams as soon as they would take more than a few megabytes. Not with blocks.
+    jitter : added to the diagonal of K_uu, relative to the kernel's variance; it grows tenfold after each failure
+    stream : recompute the features where they are needed instead of storing them: memory O(M² + N), besides a copy of
+        X, instead of O(NM). None streams as soon as they would take more than 16 MiB. Not with blocks.
 
     Returns
     -------
@@ -86,7 +86,7 @@ def regression(
     Raises
     ------
     ValueError for wrong shapes, NaN, a power outside [0, 1], a noise that is not positive, a jitter outside [0, 1e-2],
-        blocks that are no partition
+        blocks that are not a partition
     NotPositiveDefiniteError if K_uu cannot be factorised even with a jitter of 1e-2
 
     Source: bui2017 sections 3.6 and 3.7, with the sign of the last term of the structured evidence corrected;
@@ -127,10 +127,10 @@ def add_data(fit: Fit, X: ArrayLike, y: ArrayLike) -> Fit:
 
     Parameters
     ----------
-    fit : Fit with Gaussian noise and one power for all data, of `regression` or `add_data`; or of `infer`, if it converged
+    fit : Fit with Gaussian noise and one power for all data, from `regression` or `add_data`, or from `infer` if it converged
     X, y : (N, D) new inputs, (N,) new targets
 
-    Returns a Fit without sites and gradient, since it keeps no data.
+    Returns a Fit without sites or gradient, since it keeps no data.
     Raises ValueError for another likelihood, private powers, inference that has not converged, wrong shapes or NaN.
     Source: :eq:`sr-collapsed`, :eq:`sr-evidence`.
     """
@@ -192,7 +192,7 @@ def solve_regression(load: Callable, rows: list[slice], y: Array, noise: float, 
     C, _ = safe_cholesky(gram + np.eye(len(shift)), name="I + A diag(1/d) A'")
     mean = solve_lower(C, solve_lower(C, shift), transposed=True)
 
-    # yᵀ(AᵀA + diag d)⁻¹y, by a subtraction where that has the digits, else as a minimum over v
+    # yᵀ(AᵀA + diag d)⁻¹y, by a subtraction if that keeps enough digits, else as a minimum over v
     if quadratic < SUBTRACTED * len(y):
         quadratic -= shift @ mean
     else:
@@ -234,7 +234,7 @@ def pointwise_gradient(features: Features, solution: Solution, nu: Array, noise:
     basis, mean, V = features.basis, solution.mean, cholesky_inverse(solution.precision_cholesky)
     explained = np.eye(len(mean)) - V
     to_K_uf, gamma = explained @ basis.L_inverse / noise, basis.L_inverse.T @ mean
-    dnoise = {-1: 0.0 if alpha.any() else 0.5 * np.trace(explained) / noise}  # and by the first row of a block
+    dnoise = {-1: 0.0 if alpha.any() else 0.5 * np.trace(explained) / noise}  # other keys: a block's first row
 
     def derivatives(rows, A, h, T):
         tau, power = solution.tau[rows], alpha[rows]

@@ -40,33 +40,33 @@ def infer(
 ) -> Fit:
     """Sparse Power EP for any likelihood and any power in [0, 1].
 
-    alpha = 1 is EP; alpha = 0 is variational inference by natural gradients, and log_evidence then a lower bound.
-    Convergence is certain for no alpha, but usual for likelihoods that are log-concave in f.
+    alpha = 1 is EP; alpha = 0 is variational inference by natural gradients, and log_evidence is then a lower bound.
+    Convergence is never certain, but usual for likelihoods that are log-concave in f.
 
     Parameters
     ----------
-    Z, X, y : (M, D) pseudo-inputs, (N, D) inputs, (N,) targets, for Probit labels -1 and +1
+    Z, X, y : (M, D) pseudo-inputs, (N, D) inputs, (N,) targets; for Probit, labels -1 and +1
     likelihood : an object as in `pepcore.likelihoods`, for example Probit()
     alpha : float, or (N,) for a private power per datum
     schedule : "parallel", "alternating" or "sequential"
-        "parallel" updates all sites from one posterior. "alternating" does so too and then updates their means once more:
-        a third fewer sweeps or better, and less time where moments are cheap (closed form) or M is large. "sequential"
+        "parallel" updates all sites from one posterior. "alternating" does the same and then updates their means again:
+        at least a third fewer sweeps, and less time where moments are cheap (closed form) or M is large. "sequential"
         renews the posterior after every site, which is slower and more patient. All have the same fixed points.
     sites : Sites to start from, for example those of a fit at nearby hyper-parameters; None starts from the prior
-    step : longest damped step, in (0, 1]; it is halved where that is needed, see `pepcore.sweeps`
-    tolerance : converged when no site moves by more, max over data of |τ* − τ| s and |ν* − ν| √s, s the variance of
-        aᵀv, and the evidence has moved by no more in the last sweep (relative to its size, if that is above 1)
-    jitter : added to the diagonal of K_uu, relative to the kernel's variance; tenfold after a failed factorisation
-    stream : recompute the features in each sweep in place of storing them: memory O(M² + N), beside a copy of X, in
-        place of O(NM)
-    callback : called before the first sweep and after each with the dict that enters the history
+    step : longest damped step, in (0, 1]; it is shortened where needed, see `pepcore.sweeps`
+    tolerance : converged when no site moves by more (max over data of |τ* − τ| s and |ν* − ν| √s, s the variance of
+        aᵀv), and the evidence has moved by no more in the last sweep (relative to its size, if that is above 1)
+    jitter : added to the diagonal of K_uu, relative to the kernel's variance; it grows tenfold after each failure
+    stream : recompute the features in each sweep instead of storing them: memory O(M² + N), besides a copy of X,
+        instead of O(NM)
+    callback : called before the first sweep and after each, with the dict that enters the history
 
     Returns a Fit; if it is not converged, `converged` is False and a RuntimeWarning says so.
 
     Raises
     ------
-    ValueError for wrong shapes, NaN, a power outside [0, 1], targets the likelihood does not know, an unknown schedule,
-        options of the sweeps that `pepcore.sweeps` refuses, a jitter outside [0, 1e-2], sites for other data
+    ValueError for wrong shapes, NaN, a power outside [0, 1], targets the likelihood does not accept, an unknown schedule,
+        a step, tolerance or max_sweeps out of range, a jitter outside [0, 1e-2], sites for other data
     ImproperCavityError if the sites given to start from leave no proper cavity
 
     Source: bui2017 sections 3.3 and 3.5, appendices D to G; :eq:`sc-moment`, :eq:`sc-posterior`, :eq:`pep-step`,
@@ -164,9 +164,9 @@ def _parallel(
 def _alternating(
     features: Features, y: Array, likelihood: Likelihood, alpha: float | Array, state: State, step: float
 ) -> Marginals:
-    """Move all sites, then their means once more with the precisions, and so V, held still: O(NM) and the moments.
+    """Move all sites, then their means once more with the precisions, and so V, held fixed: O(NM) and the moments.
 
-    Where τ should have grown meanwhile, the mean goes too far by the factor that this would take off s.
+    Where τ should grow too, the mean would overshoot by the factor by which s should shrink; it is divided out.
 
     Source: :eq:`sc-mean-step`.
     """
@@ -216,7 +216,7 @@ SCHEDULES = {"parallel": _parallel, "alternating": _alternating, "sequential": _
 def gradient_of(features: Features, y: Array, likelihood: Likelihood, alpha: float | Array, state: State) -> dict:
     """∂F/∂a = l' m\\ + (l'' + α l'²) V\\a and ∂F/∂h = ½ (l'' + α l'²), pulled back to kernel and Z.
 
-    m\\ = m + α (τ μ\\ − ν) V a and V\\a = V a/c; l' and l'' are the derivatives of l_α. What the sites do cancels at
+    m\\ = m + α (τ μ\\ − ν) V a and V\\a = V a/c; l' and l'' are the derivatives of l_α. Derivatives through sites cancel at
     the fixed point, and the prior of v does not depend on any parameter. For the likelihood's own, ∂F/∂θ = Σ ∂l_α/∂θ.
 
     Source: :eq:`sc-gradient`, :eq:`sc-tied`.

@@ -11,21 +11,21 @@ from pepcore.gaussian import Array
 from pepcore.training.starts import spread_of
 from pepcore.validation import as_real, check_all_positive, check_count, check_inputs, check_targets
 
-SAMPLE = 2000  # rows that tell the spread of all
+SAMPLE = 2000  # rows to estimate the spread from
 
 
 class InMemory:
     """Random batches of arrays, which may be mapped from a file: only the rows of a batch are read.
 
     `data` is (X, y), (N, D) and (N,); ValueError for other shapes, and for labels that are not numbers. `batch` is the
-    number of rows in a batch, `seed` is for their order.
+    number of rows in a batch, `seed` sets their order.
     """
 
     def __init__(self, data: tuple, batch: int, seed: int | np.random.Generator) -> None:
         if len(data) != 2:
             raise ValueError(f"data is a tuple of {len(data)}, expected (X, y); give a list if these are batches")
         X, y = data
-        # an array stays as it is, and where it is
+        # an array is neither converted nor moved
         self.X = X if hasattr(X, "dtype") and not hasattr(X, "toarray") else as_real(X, "X")
         if self.X.ndim != 2 or 0 in self.X.shape:
             raise ValueError(f"X has shape {self.X.shape}, expected (N, D) with N >= 1 and D >= 1")
@@ -47,21 +47,21 @@ class InMemory:
 class Streamed:
     """Batches from an iterable of pairs (X, y).
 
-    `size` is N, the number of all data; ValueError for an iterator that would be used up before so many `epochs`.
+    `size` is N, the total number of data; ValueError for an iterator used up before the last of `epochs`.
     """
 
     def __init__(self, data: Iterable, size: int | None, epochs: int) -> None:
         if not np.iterable(data):
             raise ValueError(f"data = {data!r} must be a tuple (X, y), or an iterable of such tuples")
         if size is None:
-            raise ValueError("blocks from an iterator need size = N, the number of all data; arrays need a tuple (X, y)")
+            raise ValueError("batches from an iterator need size = N, the total number of data; arrays need a tuple (X, y)")
         if epochs > 1 and isinstance(data, Iterator):
             raise ValueError(f"data is an iterator, which gives its batches once, but epochs = {epochs}; give a list "
                              "or an object with __iter__, or epochs=1")
         self.data, self.size, self.columns, self.labels = data, check_count(size, "size"), None, None
 
     def epoch(self) -> Iterator[tuple]:
-        """Yield (None, X, y) for every batch of one pass; ValueError for none, for no pairs, or more rows in one than N."""
+        """Yield (None, X, y) for each batch of a pass; ValueError for none, or one that is not a pair or has over N rows."""
         number = 0
         for number, batch in enumerate(self.data, start=1):
             X, y = _pair(batch, number)
@@ -73,7 +73,7 @@ class Streamed:
             raise ValueError("data gave no batches, so there is nothing to learn from; is it an iterator that was used up?")
 
     def sample(self) -> Array:
-        """X of the first batch, which will be given again; no rows if there is none."""
+        """X of the first batch, which `epoch` still yields; no rows if there is none."""
         batches = iter(self.data)
         first = list(islice(batches, 1))
         if isinstance(self.data, Iterator):
@@ -84,7 +84,7 @@ class Streamed:
 def units_of(Z: tuple, batches: InMemory | Streamed, given: ArrayLike | None) -> Array:
     """The unit (D,) of each column of Z, a tuple of (M, D) arrays: the spread `given`, which must be positive.
 
-    If that is None it is the spread of all pseudo-inputs, or of the inputs where all of these are equal.
+    If that is None: the spread of all pseudo-inputs or, in a column where they are equal, of the inputs.
     """
     points = np.concatenate(Z)
     if given is not None:

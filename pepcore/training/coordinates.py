@@ -10,7 +10,7 @@ import numpy as np
 from pepcore.gaussian import Array
 
 LOG_RANGE = np.log(1e9)  # positive parameters stay within a factor 1e9 of where they start
-LOG_LIMIT = 300.0  # and what is free to leave that between e^-300 and e^300: exp must not overflow, nor give 0
+LOG_LIMIT = 300.0  # and those that may leave it stay within e^±300, so that exp neither overflows nor gives 0
 POSITIVE = ("kernel", "kernels", "likelihood", "noise")
 POINTS = ("Z", "beta", "gamma")
 TUPLES = (list, tuple)
@@ -20,7 +20,7 @@ def open_box(bounds: list) -> list:
     """Return `bounds`, without the upper end of the last one if every coordinate has two.
 
     In a box that is closed on all sides the first step of L-BFGS-B is the whole gradient, which from a bad start leads
-    into a corner, where nothing depends on anything any more; else it has at most unit length.
+    into a corner, where the evidence is flat; otherwise the step has at most unit length.
     """
     if all(high is not None for _, high in bounds):
         low, _ = bounds[-1]
@@ -32,9 +32,9 @@ def open_box(bounds: list) -> list:
 class Coordinates:
     """Pack a dict of values into one vector, and back; the order is that of the dict.
 
-    A value is an object with `parameters`, such as a kernel, an array, or a tuple of values, as of many classes. Those
-    named in `POSITIVE` are in the vector as logarithms, those in `POINTS` in units of `spread`; the rest are as they
-    are: vectors, and lower triangles of matrices.
+    A value is an object with `parameters` (such as a kernel), an array, or a tuple of values (one for each class). Those
+    named in `POSITIVE` are in the vector as logarithms, those in `POINTS` in units of `spread`; the rest are unchanged:
+    vectors, and lower triangles of matrices.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class Coordinates:
     spread: Array
 
     def pack(self, values: dict) -> Array:
-        """The vector (P,) of `values`; ValueError for what is no start: nothing to learn, a logarithm of 0 or a huge one."""
+        """The vector (P,) of `values`; ValueError if nothing is to be learnt, or if a logarithm is infinite or huge."""
         parts = [self._numbers(name, value) for name, value in self._leaves(values)]
         if not parts:
             raise ValueError(f"nothing is left to learn: of {list(values)} optimise names {list(self.learn)}, which "
@@ -96,7 +96,7 @@ class Coordinates:
         return (slope * self.spread).ravel() if name in POINTS else packed(slope)
 
     def _renewed(self, name: str, old: Any, pieces: Iterator) -> Any:
-        """A value like `old` of the next pieces of a vector."""
+        """A value like `old`, from the next pieces of a vector."""
         if isinstance(old, tuple):
             return tuple([self._renewed(name, part, pieces) for part in old])
         if hasattr(old, "parameters"):
@@ -122,7 +122,7 @@ class Coordinates:
 def _arrays(like: Any, value: Any) -> list:
     """The numbers and arrays in `value`, formed like `like`, or with dicts and lists in place of its parts.
 
-    One for all stands as it is, without a list around it, as in the gradient of kernel and Z that all classes share.
+    A value that all classes share has no list around it, as in the gradient of a kernel and Z that they share.
     """
     if isinstance(like, tuple):
         parts = value if isinstance(value, TUPLES) else [value]

@@ -44,7 +44,7 @@ def fit(
     Parameters
     ----------
     kernel : kernel, or None for a squared exponential with one lengthscale per input that starts at the data's scales
-        Its variance starts at that of y, or at 1 for counts and others whose y has not the units of f.
+        Its variance starts at that of y, or at 1 for counts and other y that are not in the units of f.
     X, y : (N, D) and (N,)
     M : number of pseudo-inputs, unless `Z` is an array
     alpha : float or array, handed to `infer`
@@ -58,17 +58,17 @@ def fit(
         are learnt, and new Z unless that was given. The best is kept.
     max_evaluations : int, for each start; the line search that is under way is finished, which takes one or two more
     tolerance : float, relative change of the evidence at which a start has converged
-    seed : int, for the choice of Z and the restarts
-    progress : show a bar. Ctrl-C ends the optimisation and returns the best so far in any case.
+    seed : int or Generator, for the choice of Z and the restarts
+    progress : show a bar. With or without it, Ctrl-C returns the best result so far.
     callback : called after each evaluation that gave a number, with the dict that enters the history; `record.result()`
         is the fit of that evaluation
     **options : handed to `infer`, for example `blocks`, `jitter` or, for `power_ep.infer`, `likelihood`
 
     Returns
     -------
-    Model; its `history` is NaN where an evaluation failed
-        An evaluation whose inference has not converged counts as failed, unless no other has converged before in the
-        same start. If the best that there is has not, `message` says so; `fit.converged` and `converged` are False.
+    Model; its `history` has NaN where an evaluation failed
+        An evaluation whose inference has not converged counts as failed, unless none before it in the same start has
+        converged. If the best one has not, `message` says so, and `fit.converged` and `converged` are False.
 
     Raises ValueError for wrong shapes, NaN, names in `optimise` that do not exist or leave nothing to learn, more
     pseudo-inputs than distinct rows of X, settings out of range, options that `infer` does not have, or a missing
@@ -142,7 +142,7 @@ def _check_options(infer: Callable, start: dict, options: dict) -> None:
     data = [name for name in ("kernel", "Z", "X", "y") if name != "Z" or "Z" in start]
     named = {name: value for name, value in start.items() if name not in data} | options
     try:
-        inspect.signature(infer).bind(*data, **named)  # whatever the data are
+        inspect.signature(infer).bind(*data, **named)  # names stand for the data
     except TypeError as reason:
         own = [name for name in inspect.signature(infer).parameters if name not in (*data, "noise", "alpha")]
         name = f"{infer.__module__}.{infer.__qualname__}" if inspect.isfunction(infer) else repr(infer)

@@ -11,10 +11,10 @@ from pepcore.gaussian import Array
 from pepcore.results import Record
 from pepcore.sites import ImproperCavityError
 
-LONGEST = 0.1  # the longest part of an adaptive step: 10 % of a positive parameter, a tenth of an input's spread
-NOTHING = 1e-8  # nats; at the prior every class is as likely whatever the parameters, and the gradient is 0 but for rounding
-INTERRUPTED = "interrupted"  # how the message of a model begins whose learning Ctrl-C has ended
-MENDED = (LinAlgError, ImproperCavityError)  # what a step that went too far may cause, and going back mends
+LONGEST = 0.1  # the largest entry of an adaptive step: 10 % of a positive parameter, a tenth of an input's spread
+NOTHING = 1e-8  # nats; at the prior all classes are equally likely, whatever the parameters, and the gradient is only rounding
+INTERRUPTED = "interrupted"  # how a model's message begins if Ctrl-C ended its learning
+MENDED = (LinAlgError, ImproperCavityError)  # errors of a step that went too far; going back mends them
 
 
 class Interruptible:
@@ -72,9 +72,9 @@ class Adam:
 
 
 class Adaptive:
-    """Gradient ascent with a rate for each coordinate: 2 % more while its sign stays, half when it changes.
+    """Gradient ascent with a rate per coordinate: 2 % more while the derivative keeps its sign, else half.
 
-    The paper does not say where the rates start; here such that the first step's longest part is `rate`.
+    The paper does not say where the rates start; here they make the largest entry of the first step `rate`.
 
     Source: villacampa2017 appendix G.
     """
@@ -130,10 +130,10 @@ def run(
 
     Parameters
     ----------
-    learner : Learner with `step(item)`, which returns what its record says beside the number, `result()`, which makes the
+    learner : Learner with `step(item)`, which returns what its record holds besides the number, `result()`, which makes the
         result of that moment for the callback, and `finish(message)`, which makes what this function returns
     steps : iterable of what `step` is given, such as batches
-    message : str, what the message says if all steps were taken
+    message : str, the model's message if all steps were taken
     callback : callable (record) or None, called after each step; a record whose "log_evidence" the step gave enters the
         history, the others have NaN
     count : str, the name of a step's number in the records

@@ -35,7 +35,7 @@ from pepcore.validation import (
 )
 
 NO_GRADIENT = partial(refuse_gradient, "learning on batches keeps no gradient; call power_ep.infer at the learnt values for it")
-STREAM_ELEMENTS = 10**8  # the features of all data are kept for the last fit if they are fewer numbers, 0.8 GB
+STREAM_ELEMENTS = 10**8  # the last fit keeps the features of all data if these are fewer numbers (0.8 GB)
 
 
 @one_blas_thread
@@ -60,20 +60,20 @@ def fit_minibatch(
     likelihood : an object as in `pepcore.likelihoods`
     alpha : float, in [0, 1]
     optimise : which of "kernel", "Z", "likelihood" to learn; what is left out stays at its start
-    batch : int, data in a step
+    batch : int, data per step
     epochs : int, passes over the data
     rate : float
         Adam's step in the logarithms of positive parameters and in Z over each input's spread; 0 moves the sites only.
     step : float, the damped step of the sites, in (0, 1]
     jitter : float, as in `power_ep.infer`
     max_sweeps : int, for the last inference, on all data at the learnt parameters
-    seed : int, for the choice of Z and the order of the data
+    seed : int or Generator, for the choice of Z and the order of the data
     callback : callable (record) or None, called after each step with the dict that enters the history
         `record.result()` makes a Fit with the posterior of that moment, without inference on all data; in it each site
-        stands on the features of its last turn.
+        uses the features of its last turn.
 
     Returns a Model; its `history` holds the evidence as estimated from each batch, its `fit` inference on all data.
-    Raises ValueError for wrong shapes, NaN, targets the likelihood does not know, names in `optimise` that do not exist
+    Raises ValueError for wrong shapes, NaN, targets the likelihood does not accept, names in `optimise` that do not exist
     or have no parameters, and settings out of range.
     Source: bui2017 section 3.9; :eq:`sc-minibatch`, :eq:`bp-take-over`; Adam: kingma2015.
     """
@@ -105,7 +105,7 @@ def _batches(learner: Any, batch: int, epochs: int, rng: np.random.Generator, pr
 
 
 class _Learner(Learner):
-    """Values, their climber, the sites, and the sum of these."""
+    """Values, their climber, the sites, and the sites' sum."""
 
     def __init__(
         self, X: Array, y: Array, alpha: float | Array, values: dict, coordinates: Coordinates, rate: float,
@@ -183,7 +183,7 @@ class _Learner(Learner):
         return feature_map(self.values["kernel"], self.values["Z"], self.X[rows], self.jitter, stream)
 
     def result(self) -> Fit:
-        """The posterior of this moment, in which each site stands on the features of its last turn."""
+        """The posterior at this moment, in which each site uses the features of its last turn."""
         basis = Basis.build(self.values["kernel"], self.values["Z"], self.jitter)
         posterior = Posterior(basis, *solve_posterior(self.precision, self.shift, concave=False))
         ending: dict[str, Any] = {"converged": False, "message": f"after {len(self.history)} steps", "sweeps": 0}

@@ -11,7 +11,7 @@ from pepcore.results import Record
 from pepcore.training.coordinates import Coordinates, open_box
 from pepcore.training.loop import INTERRUPTED, Interruptible, bar
 
-MEMORY = 100  # steps from which L-BFGS knows the curvature; with SciPy's 10 a search takes about twice the evaluations
+MEMORY = 100  # steps from which L-BFGS infers the curvature; with SciPy's 10 a search takes about twice the evaluations
 
 
 class _SettledError(Exception):
@@ -21,14 +21,14 @@ class _SettledError(Exception):
 class Search:
     """L-BFGS from one or more starts; remembers the best point, so that an interrupt or a failure loses nothing.
 
-    If the inference of an evaluation has not converged, what it calls the evidence need not be one: the evaluation
-    counts as failed, unless no other has converged before in the same start.
+    If the inference of an evaluation has not converged, its log evidence need not be right: the evaluation
+    counts as failed, unless none before it in the same start has converged.
 
     Parameters
     ----------
     evaluate : callable (values), returns what has `log_evidence`, `gradient` and, if it iterates, `converged`
     coordinates : Coordinates
-    limits : dict, the options of SciPy's "L-BFGS-B" but for "maxcor", with "maxfun" among them
+    limits : dict, the options of SciPy's "L-BFGS-B" except "maxcor", with "maxfun" among them
     progress, callback : as in `training.fit`
     result : callable (values, evaluation), makes the result of an evaluation for the callback
 
@@ -53,7 +53,7 @@ class Search:
         self.converged, self.message = False, ""
 
     def maximise(self, starts: Iterable[dict]) -> None:
-        """Search from each start. Ctrl-C ends it and keeps the best point; before there is one it goes on to the caller.
+        """Search from each start. Ctrl-C ends it and keeps the best point; before there is one, it raises KeyboardInterrupt.
 
         Raises LinAlgError if no evaluation of the first start gave a number.
         """
@@ -107,7 +107,7 @@ class Search:
             if self.accepted is None or lost:
                 return 1e30, np.zeros_like(point)
             # as far above the start of the line search as its slope there would lead below it: too high for the point to
-            # be taken, and low enough that the next one is a fraction of the step, not next to none
+            # be taken, but low enough that the next step is a fraction of this one, not almost nothing
             start, before, slope = self.accepted
             return before + abs(slope @ (point - start)), np.zeros_like(point)
         at_last = settled and not self.settled and self.accepted is not None

@@ -32,7 +32,7 @@ def starting_kernel(kernel: Any, X: Array, y: Array, likelihood: Any) -> Any:
 def choose_pseudo_inputs(X: ArrayLike, M: int, how: str = "kmeans", seed: int | np.random.Generator = 0) -> Array:
     """M starting pseudo-inputs (M, D) for X (N, D): k-means centres, or a random subset of distinct rows.
 
-    Raises ValueError if M is no whole number from 1 upwards, X has a wrong shape, NaN or fewer than M distinct rows, or
+    Raises ValueError if M is not a whole number >= 1, X has a wrong shape, NaN or fewer than M distinct rows, or
     `how` is neither "kmeans" nor "subset".
     """
     X = check_inputs(X, "X")
@@ -68,7 +68,7 @@ def _kmeans(X: Array, centres: Array, rounds: int = 10) -> Array:
 
 
 def starting_points(Z: str | ArrayLike, X: Array, M: int, rng: np.random.Generator) -> Array:
-    """Pseudo-inputs (M, D) chosen as the word Z says, or a copy of the array Z."""
+    """Pseudo-inputs (M, D) chosen as the string Z says, or a copy of the array Z."""
     if isinstance(Z, str):
         return choose_pseudo_inputs(X, M, Z, seed=rng)
     return check_inputs(Z, "Z", columns=X.shape[1], copy=True)
