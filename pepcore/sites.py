@@ -153,4 +153,4 @@ def check_sites(sites: Any, shape: tuple[int, ...], name: str = "sites") -> Site
     tau, nu = (as_real(value, f"{name}.{key}").copy() for key, value in vars(sites).items())
     if tau.shape != shape or nu.shape != shape:
         raise ValueError(f"{expected}; got Sites of shapes {tau.shape} and {nu.shape}")
-    return Sites(check_finite(tau, f"{name}.tau"), check_finite(nu, f"{name}.nu"))
+    return Sites(check_finite(tau, "sites.tau"), check_finite(nu, "sites.nu"))

@@ -74,7 +74,7 @@ def check_finite(array: Array, name: str) -> Array:
 
 
 def check_scale(scale: Any, name: str) -> Any:
-    """Return the scale of what is called `name`; ValueError if its square is too large or too small for a float."""
+    """Return the scale of what is called `name`; ValueError unless it is positive and finite."""
     if not (np.isfinite(scale).all() and np.all(scale > 0)):
         raise ValueError(f"{name} varies so much or so little that its variance is no floating-point number; give it in "
                          "other units")

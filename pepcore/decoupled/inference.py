@@ -114,14 +114,17 @@ def infer(
     optimise : which of "kernel", "beta", "gamma", "likelihood" to learn by Adam as well
     start : parameters to start from, as in `fit.parameters`; None starts from the prior
     jitter : float, added to the diagonal of K_β, relative to the kernel's variance
-    seed : int, for batches and columns
+    seed : int or Generator, for batches and columns
     callback : callable (record) or None, called after each step with the dict that enters the history
         `record.result()` makes the DecoupledFit of that moment. Like Ctrl-C, a KeyboardInterrupt that it raises ends
         the iteration.
 
+    Returns a DecoupledFit after `steps` steps, without a test of convergence: `converged` is False. Look at
+    `history`.
+
     Raises
     ------
-    ValueError for wrong shapes, NaN, targets the likelihood does not know, unknown names, settings out of range
+    ValueError for wrong shapes, NaN, targets the likelihood does not accept, unknown names, settings out of range
     DivergenceError if the bound is no longer finite, or has ended far below where it began; its `history` shows where
     NotPositiveDefiniteError if even a tiny natural step leaves no proper q, which a log-concave likelihood cannot do
         unless steps that were too long have led far away before
