@@ -96,7 +96,7 @@ class PowerEPRegressor(RegressorMixin, PowerEPBase):
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Learn from X (N, D) and y (N,); returns the estimator itself.
 
-        ValueError for wrong shapes, NaN, targets that the likelihood does not know, and settings out of range. Ctrl-C ends
+        ValueError for wrong shapes, NaN, targets that the likelihood does not accept, and settings out of range. Ctrl-C ends
         it, and the search it may be a part of; `pepcore.training.fit` keeps what was learnt until then.
         """
         inputs, targets = self._data(X, y, y_numeric=True)

@@ -57,7 +57,7 @@ def infer(
     step, tolerance, max_sweeps, jitter, callback : as in `power_ep.infer`
 
     Returns a FixedBasisFit, without a gradient. Its `log_evidence` counts what the projections lose, ½ τ ρ h for each datum.
-    Raises ValueError for wrong shapes, NaN, labels the likelihood does not know, a rho outside [0, 1], options of the
+    Raises ValueError for wrong shapes, NaN, labels the likelihood does not accept, a rho outside [0, 1], options of the
     sweeps that `pepcore.sweeps` refuses, a jitter outside [0, 1e-2].
     Source: csato2002 sections 4.4 and 4.5; :eq:`cs-rho`, :eq:`cs-fine`.
     """

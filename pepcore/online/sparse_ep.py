@@ -95,7 +95,7 @@ def infer(
 
     Raises
     ------
-    ValueError for wrong shapes, NaN, labels the likelihood does not know, a budget or sweeps that are no positive whole
+    ValueError for wrong shapes, NaN, labels the likelihood does not accept, a budget or sweeps that are no positive whole
         number, a novelty outside (0, 1), a rho outside [0, 1], an order that is no permutation, a budget together with Z
     ImproperCavityError if the likelihood is not log-concave and a site leaves no proper posterior
 

@@ -123,7 +123,7 @@ def update(state: State, X: ArrayLike, y: ArrayLike) -> State:
 
     Raises
     ------
-    ValueError for wrong shapes, NaN, or labels the likelihood does not know
+    ValueError for wrong shapes, NaN, or labels the likelihood does not accept
     ImproperCavityError if the likelihood is not log-concave and a site leaves no proper posterior
 
     Source: csato2002 sections 4.2 and 4.6; :eq:`cs-online`, :eq:`cs-eta`.
