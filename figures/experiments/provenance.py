@@ -2,8 +2,8 @@
 
 `code` is a fingerprint of what `compute` of a study can reach: the functions, classes and constants of the studies and of
 `pepcore` that it names, directly or through others, and what their modules do when they are imported. Comments,
-docstrings, and whatever only draws do not count, so two rows with one fingerprint were computed by the same code, whatever
-their commits.
+docstrings, the words of exceptions, and whatever only draws do not count, so two rows with one fingerprint were computed by
+the same code, whatever their commits.
 
 Rows from before all this was recorded have `<=` and the first commit that holds them, and no fingerprints: the code of
 that commit or of an earlier one computed them.
@@ -168,12 +168,23 @@ def _imports(module):
 
 @functools.cache
 def _tree(module):
-    """The module as a syntax tree without docstrings."""
+    """The module as a syntax tree without docstrings and without the words of exceptions."""
     tree = ast.parse(_source(module).read_text(encoding="utf-8"))
     for part in ast.walk(tree):
         if isinstance(part, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(part, clean=False) is not None:
             part.body = part.body[1:] or [ast.Pass()]
+        elif isinstance(part, ast.Raise):
+            _silence(part)
     return tree
+
+
+def _silence(statement):
+    """Empty the texts in a statement, with the values that they show."""
+    for part in ast.walk(statement):
+        if isinstance(part, ast.JoinedStr):
+            part.values = []
+        elif isinstance(part, ast.Constant) and isinstance(part.value, str):
+            part.value = ""
 
 
 def _is_ours(name):

@@ -37,6 +37,8 @@ STUDY = '''
         return {"y": _scaled(x), "k": SquaredExponential()}
 
     def _scaled(x):
+        if x is None:
+            raise ValueError("no length, " f"only {x!r}")
         return SCALE * x    # in metres
 
     def draw(figure, results):
@@ -47,13 +49,15 @@ STUDY = '''
 
 
 @pytest.mark.parametrize(("was", "now"), [("return SCALE * x", "return SCALE + x"), ("SCALE = 2.0", "SCALE = 3.0"),
-                                      ("SquaredExponential", "Matern52"), ('{"y"', '{"z"')])
+                                      ("SquaredExponential", "Matern52"), ('{"y"', '{"z"'),
+                                      ("if x is None", "if x == 0"), ("ValueError", "TypeError")])
 def test_what_decides_a_number_changes_the_fingerprint(fingerprint, was, now):
     assert fingerprint(STUDY.replace(was, now)) != fingerprint(STUDY)
 
 
 @pytest.mark.parametrize(("was", "now"), [("A study.", "A better study."), ("# in metres", ""), ("One run.", "One."),
-                                      ('COLOUR = "red"', 'COLOUR = "blue"'), ("figure.plot", "figure.scatter")])
+                                      ('COLOUR = "red"', 'COLOUR = "blue"'), ("figure.plot", "figure.scatter"),
+                                      ("no length, ", "a length is missing, "), ("only {x!r}", "it is {x} of {SCALE}")])
 def test_words_and_drawing_do_not(fingerprint, was, now):
     assert fingerprint(STUDY.replace(was, now)) == fingerprint(STUDY)
 
