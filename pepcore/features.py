@@ -20,7 +20,7 @@ from pepcore.threads import thread_count
 BLOCK_ELEMENTS = 2**17  # 1 MiB of float64: an M x block array stays in the second-level cache
 KEPT_ELEMENTS = 2**21  # numbers in A, 16 MiB; up to here the kernel's results are kept for its derivatives
 EFFORT = 2e6  # multiplications, a tenth of a millisecond: parts with fewer are not worth a thread
-GROUPS = 16  # a sum over all rows has at most so many parts, whatever the number of threads
+GROUPS = 16  # a sum over all rows has at most this many parts, whatever the number of threads
 
 
 def row_blocks(n_rows: int, n_columns: int, elements: int | None = None) -> list[slice]:
@@ -220,7 +220,7 @@ def through_data(features: Features, derivatives: Callable) -> tuple[dict[str, A
     """The part of `pull_back_blocks` that is a sum over data.
 
     `derivatives` maps (rows, A, h, T) to dK_uf (M, B), in Fortran order, and dh (B,), and may add to T (M, M).
-    Returns a dict of derivatives by the kernel's parameters and "Z", through K_uf and the variance of f, and T.
+    Returns a dict of the derivatives in the kernel's parameters and "Z", through K_uf and the variance of f; and T.
     """
     basis = features.basis
     kernel, M = basis.kernel, len(basis.Z)

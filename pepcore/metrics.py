@@ -79,7 +79,7 @@ def error_rate(y: ArrayLike, prediction: ArrayLike) -> float:
 
 
 def nll_binary(y: ArrayLike, p: ArrayLike) -> float:
-    """Mean negative log probability of the true label, −1/S Σ log p(yₛ), in nats; infinite if one of these is 0.
+    """Mean negative log probability of the true label, −1/S Σ log p(yₛ), in nats; infinite if a probability is 0.
 
     Source: :eq:`gp-metrics`.
     """
@@ -88,7 +88,7 @@ def nll_binary(y: ArrayLike, p: ArrayLike) -> float:
 
 
 def nll_classes(y: ArrayLike, p: ArrayLike) -> float:
-    """Mean negative log probability of the true class, −1/S Σ log p(s, yₛ), in nats; infinite if one of these is 0.
+    """Mean negative log probability of the true class, −1/S Σ log p(s, yₛ), in nats; infinite if a probability is 0.
 
     Also raises ValueError for rows of p (S, C) that do not sum to one. Source: :eq:`gp-metrics`.
     """

@@ -242,7 +242,7 @@ def leave_one_out(fit: Result, X: ArrayLike, y: ArrayLike) -> LeftOut:
     """Predict each datum of a fit from all others, without a refit.
 
     The whole site of datum n is divided out of the posterior, whatever the power: the posterior of the other data has no
-    factor of datum n at all, while alpha matters to the update only. With Gaussian noise this is exactly what a
+    factor of datum n at all, while the fraction alpha belongs to the update alone. With Gaussian noise this is exactly what a
     refit without the datum, at the same hyper-parameters and Z, would predict. With other likelihoods the other sites would
     still move in a refit, but here they do not; the error is small compared with the change itself. Hyper-parameters and Z, if
     learnt, have seen every datum, so the predictions are better than they would be on new data.

@@ -53,7 +53,7 @@ def run_sweeps(
     propose : callable (state, step) -> what `evaluate` takes, one sweep; for example `pepcore.sites.parallel`
     start : Sites, or whatever else `evaluate` takes and `propose` returns
     step : the longest step, in (0, 1]
-    tolerance : for the largest element of `move`, and for the last change of the evidence, relative to it if above 1
+    tolerance : for the largest element of `move`, and for the last change of the evidence over max(1, |evidence|)
     max_sweeps : 0 for the state at the start
     callback : called with each record as it enters the history
     next_step : as `damped_step`

@@ -39,7 +39,7 @@ command opens it again the next day. If you move the folder, delete .venv first.
 With another system or another Python, the site and the slides work all the same. For the notebooks, install the packages
 that wheels/requirements.txt names from a package index.
 """
-ROOM = 5        # an installed package takes about so many times the size of its wheel
+ROOM = 5        # an installed package takes about this many times the size of its wheel
 
 
 def main():

@@ -8,8 +8,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from figures.experiments import runner, states, verification
 
-HEADINGS = ("study", "runs", "hours", "converged", "code", "machine", "run again")
-NOT_RECORDED = "not recorded"
+HEADINGS = ("study", "runs", "hours", "converged", "computed by", "run again")
 
 
 class Studies(SphinxDirective):
@@ -20,25 +19,27 @@ class Studies(SphinxDirective):
         for state in found:
             self.env.note_dependency(str(state.study.file))
         self.env.note_dependency(str(verification.FILE))
-        return [*self.parse_text_to_nodes(total(found)), nodes.raw("", table(found), format="html")]
+        kept = verification.kept()
+        return [*self.parse_text_to_nodes(total(found, kept)), nodes.raw("", table(found, kept), format="html")]
 
 
-def total(found):
-    """What all studies cost together, in a few sentences."""
+def total(found, again):
+    """What all studies cost together, and how many rows were reproduced, in a few sentences."""
     rows = sum(len(state.rows) for state in found)
     dated = sum(len(state.rows) - state.undated for state in found)
     stale = sum(state.stale for state in found)
     hours, left = sum(state.hours for state in found), sum(state.hours_left for state in found)
+    repeated, equal, rates_equal = (sum(entry[name] for entry in again.values()) for name in ("rows", "equal", "rates_equal"))
     return (f"**{len(found)} studies hold {rows} rows, which took {hours:.0f} hours of one processor; "
             f"{sum(len(state.missing) for state in found)} runs are missing, about {left:.0f} hours.** {dated} rows name "
             f"the code that computed them, and {stale} of these were computed by code other than the present. The others "
-            f"are older: they name the first commit that contains them.")
+            f"are older: they name the first commit that contains them. {repeated} rows were computed once more: {equal} came "
+            f"out equal to the last digit, and {rates_equal} with the same error rates.")
 
 
-def table(found):
+def table(found, again):
     """The table, in HTML."""
     head = "".join(f'<th scope="col">{heading}</th>' for heading in HEADINGS)
-    again = verification.kept()
     lines = "".join(line(state, again.get(state.study.id)) for state in found)
     return f'<table class="table studies sortable"><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>'
 
@@ -47,10 +48,11 @@ def line(state, again):
     """The row of one study, in HTML."""
     runs = f"{len(state.rows)} of {state.total}" if state.missing else str(state.total)
     left = f", {state.hours_left:.1f} left" if state.missing else ""
-    cells = (runs, f"{state.hours:.1f}{left}", converged(state.rows), code(state), machine(state.rows), came_out(again))
     title = re.sub("`([^`]*)`", r"<code>\1</code>", escape(re.sub(r"\s+", " ", state.study.title)))
-    name = f'<th scope="row"><code>{state.study.id}</code><br><small style="font-weight: 400">{title}</small></th>'
-    return f"<tr>{name}{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"
+    numbers = "".join(f"<td>{escape(cell)}</td>" for cell in (runs, f"{state.hours:.1f}{left}", converged(state.rows)))
+    origin = f"<td>{escape(code(state))}<br><small>{escape(machine(state.rows))}</small></td>"
+    return (f'<tr><th scope="row"><code>{state.study.id}</code><br><small>{title}</small></th>{numbers}{origin}'
+            f"<td>{escape(came_out(again))}</td></tr>")
 
 
 def converged(rows):
@@ -60,18 +62,20 @@ def converged(rows):
 
 
 def code(state):
-    """How many versions of the code computed the rows."""
-    codes, commits = ({row[name] for row in state.rows} - {""} for name in ("code", "commit"))
+    """Which code computed the rows, in words."""
     if not state.rows:
         return "–"
-    if codes:
-        return f"{len(codes)} in {len(commits)} commits" if len(codes) > 1 or state.undated else f"one, {codes.pop()}"
-    return f"{NOT_RECORDED}; first held by {len(commits)} commit{'s' * (len(commits) > 1)}"
+    codes, commits = ({row[name] for row in state.rows} - {""} for name in ("code", "commit"))
+    if not codes:
+        return f"code not recorded; first held by {len(commits)} commit{'s' * (len(commits) > 1)}"
+    versions = "one version" if len(codes) == 1 else f"{len(codes)} versions"
+    said = f"{versions} of the code, not the present one" if state.stale else "the present code"
+    return said + (f"; of {state.undated} rows not recorded" if state.undated else "")
 
 
 def machine(rows):
     """Where the rows were computed."""
-    return " | ".join(sorted({row["machine"] for row in rows} - {""})) or (NOT_RECORDED if rows else "–")
+    return " | ".join(sorted({row["machine"] for row in rows} - {""}))
 
 
 def came_out(again):

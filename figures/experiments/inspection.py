@@ -1,6 +1,5 @@
 """Check that a table of results is as it was written: problems are reported with file, line and remedy.
 
-
 A line is good if it is UTF-8, has a cell for each column, its `check` fits its cells, its run is one of the study's grid
 and stands in no line before, its numbers are numbers, and those that have a range are in it. Beside the table lies its
 seal, which records how many lines were written and what they held: see `figures.experiments.seals`.

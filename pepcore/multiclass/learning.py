@@ -52,14 +52,15 @@ def fit(
         converged, "inner-exact" with them held still. "joint" is for "vi" only: posterior and parameters are optimised
         together, and the fit has no sites. Where "outer" stops at max_sweeps, with a RuntimeWarning, the evidence it has
         reached is used, except by "lbfgs", for which that evaluation fails, as in `training.fit`.
-    optimiser : "lbfgs" (with "outer" only), "adaptive" or "adam"
-        Each parameter has an adaptive rate, which grows by 2 % while its gradient keeps its sign, and halves otherwise.
+    optimiser : "lbfgs" (with "outer" or "joint"), "adaptive" or "adam"
+        With "adaptive" each parameter has a rate of its own, which grows by 2 % while its derivative keeps its sign, and
+        halves otherwise.
     iterations : int, of the optimiser
     rate : float
         The largest step in the first iteration, in logarithms of positive parameters and in Z over each input's spread.
     step : float, damped step of the sites in an inner update, in (0, 1]
     max_sweeps, tolerance : of an outer update, and of the last inference
-    seed : int, for the choice of Z
+    seed : int or Generator, for the choice of Z
     callback : called with the dict that enters the history, after each iteration, or with "lbfgs" after each evaluation
         that gave a number. `record.parameters` is a dict "kernels", "Z", "noise" (for "joint" also "q", with mean (M,)
         and root (M, M) of the covariance of each class's q(v)), and `record.result()` makes the MulticlassFit. With
@@ -182,7 +183,7 @@ class _Inner(_Objective):
         return None if self.state is None else parallel(self.state, self.step)
 
     def _next_state(self, maps: ClassMaps, noise: Array) -> Any:
-        """The state after the sites have moved; less far where a full step leaves no posterior on the new features."""
+        """The state after the sites have moved; less far where the damped step leaves no posterior on the new features."""
         evaluate, after = partial(self.method.evaluate, maps, self.factors, noise), None
         if self.state is not None:
             after, _ = halving(lambda step: evaluate(parallel(self.state, step)), self.step)

@@ -52,7 +52,7 @@ def fit_minibatch(
     kernels, Z, noise : as `multiclass.infer` takes them, to start from
     data : (X, y), arrays or memory-mapped arrays (N, D) and (N,); or, for "sep" and "vi", an iterable of such pairs
         An iterable gives the batches as they are to be used; `batch` and `seed` are then ignored. For more than one
-        epoch it must allow several passes, as a list or an object with __iter__ does.
+        epoch it must allow several passes, as a list does, or an object whose __iter__ begins anew.
     approximation, alpha, epsilon, jitter : as in `multiclass.infer`
     classes : int, C; needed where neither kernels nor Z nor noise nor labels in memory tell it
     size : int, N; needed for an iterable, which may hold several passes over the data, or a part of them
@@ -67,7 +67,7 @@ def fit_minibatch(
         are given. For "ep" and "gfitc" the damped step of the batch's own sites; None is 1.
     spread : (D,), units of Z's columns
         None for the spread of the Z given or, in columns where all of these are equal, of the inputs (of the first batch).
-    seed : int, for the order of the data
+    seed : int or Generator, for the order of the data
     callback : callable (record) or None, called after each step with "step" and "log_evidence" (NaN where it is not estimated:
         for "sep" and "vi" in nine steps of ten, which do not enter the history)
         `record.result()` makes a MulticlassFit with the posterior of that moment, in which the sites of a datum stand on

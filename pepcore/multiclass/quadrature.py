@@ -151,7 +151,7 @@ def _windows(race: _Race) -> tuple[Array, Array]:
 
 
 def _floor(race: _Race) -> Array:
-    """Points (N,) below which every integrand is less than exp(−32) of its peak, from rivals whose means lie below it.
+    """For each datum the point (N,) below which the integrand is less than exp(−32) of its peak, from rivals that lie below it.
 
     If the peak is above a rival's mean μ, then at μ − 9√v the integrand is below Φ(−9) exp(9 φ(0)/Φ(0))/Φ(0) of the
     peak: the logarithm of the other factors is concave, and at the peak it does not fall faster than the rival's rises.

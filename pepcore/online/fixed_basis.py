@@ -51,14 +51,14 @@ def infer(
 
     Parameters
     ----------
-    Z, X, y : (M, D) basis vectors, (N, D) inputs, (N,) targets, for Probit labels -1 and +1
+    Z, X, y : (M, D) basis vectors, (N, D) inputs, (N,) targets; for Probit, labels -1 and +1
     likelihood : an object as in `pepcore.likelihoods`, log-concave
     rho : float, in [0, 1]; part of the residual variance h that belongs to the process when a site is computed
     step, tolerance, max_sweeps, jitter, callback : as in `power_ep.infer`
 
     Returns a FixedBasisFit, without a gradient. Its `log_evidence` counts what the projections lose, ½ τ ρ h for each datum.
-    Raises ValueError for wrong shapes, NaN, labels the likelihood does not accept, a rho outside [0, 1], options of the
-    sweeps that `pepcore.sweeps` refuses, a jitter outside [0, 1e-2].
+    Raises ValueError for wrong shapes, NaN, labels the likelihood does not accept, a rho outside [0, 1], a step,
+    tolerance or max_sweeps out of range, a jitter outside [0, 1e-2].
     Source: csato2002 sections 4.4 and 4.5; :eq:`cs-rho`, :eq:`cs-fine`.
     """
     check_kernel(kernel)

@@ -74,7 +74,7 @@ class Learner:
             for i, row in enumerate(rows):
                 self._visit(i, row, first + row, y[row : row + 1], moving)
                 self.process.age += 1
-                if self.process.age > max(self.process.slots, BLOCK):  # O(M³) this rarely is O(M²) for each datum
+                if self.process.age > max(self.process.slots, BLOCK):  # O(M³), done this rarely, is O(M²) for each datum
                     self._refresh()
         return self.report
 

@@ -76,12 +76,12 @@ def infer(
 
     Parameters
     ----------
-    X, y : (N, D) inputs, (N,) targets, for Probit labels -1 and +1
+    X, y : (N, D) inputs, (N,) targets; for Probit, labels -1 and +1
     likelihood : an object as in `pepcore.likelihoods`, log-concave
     budget, novelty : as in `start`
     max_sweeps : 1 is online learning, more is sparse EP
-    moving_sweeps : number of initial sweeps in which basis vectors may come and go; later they stay, or sparse EP need not
-        converge; None lets them move in all
+    moving_sweeps : number of initial sweeps in which basis vectors may come and go; after these they stay, since otherwise
+        sparse EP need not converge; None lets them move in all sweeps
     Z : (M, D) basis vectors that stay from the beginning, in place of data that come and go
     rho : float, in [0, 1]; share of the residual variance γ of a datum outside the basis that counts as process, and not as
         noise, when its site is computed: 1 is csato2002; with Z, 0 is Power EP with alpha = 1, see `pepcore.online.fixed_basis`

@@ -118,7 +118,7 @@ def start(kernel: Kernel, likelihood: Likelihood, *, budget: int | None = None, 
 def update(state: State, X: ArrayLike, y: ArrayLike) -> State:
     """Learn from more data, each looked at once; return the new state and leave the old one as it is.
 
-    X is (B, D) and y (B,), for Probit labels -1 and +1. The state takes O(M²) numbers however many data it has seen,
+    X is (B, D) and y (B,); for Probit, labels -1 and +1. The state takes O(M²) numbers however many data it has seen,
     and each datum O(M²) time.
 
     Raises

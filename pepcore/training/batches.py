@@ -66,8 +66,8 @@ class Streamed:
         for number, batch in enumerate(self.data, start=1):
             X, y = _pair(batch, number)
             if X.ndim and len(X) > self.size:
-                raise ValueError(f"batch {number} has {len(X)} rows, more than size = {self.size}; size is the number "
-                                 "of all data")
+                raise ValueError(f"batch {number} has {len(X)} rows, more than size = {self.size}; size is the total "
+                                 "number of data")
             yield None, X, y
         if number == 0:
             raise ValueError("data gave no batches, so there is nothing to learn from; is it an iterator that was used up?")
