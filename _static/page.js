@@ -16,7 +16,7 @@ addEventListener("DOMContentLoaded", () => {
 addEventListener("load", async () => {
   if (!root.classList.contains("settling")) return;
   await document.fonts.ready;
-  document.getElementById(decodeURIComponent(location.hash.slice(1)).split("?")[0])?.scrollIntoView();
+  document.getElementById(location.hash.slice(1).split("?")[0])?.scrollIntoView();
   root.classList.remove("settling");
 });
 

@@ -22,7 +22,7 @@ function start_slider(element) {
 
 addEventListener("DOMContentLoaded", () => {
   const follow_address = () => {
-    const [, name, query] = decodeURIComponent(location.hash).match(/^#(fig-[^?]+)\?(.*)$/) ?? [];
+    const [, name, query] = location.hash.match(/^#(fig-[^?]+)\?(.*)$/) ?? [];
     const figure = name && document.getElementById(name);
     const box = figure && boxes.find((box) => figure.contains(box.element));
     if (!box) return;

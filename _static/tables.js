@@ -6,7 +6,7 @@ addEventListener("DOMContentLoaded", () => {
     cell.classList.toggle("short", cell.textContent.length <= SHORT);
   }
 
-  // "−12.5" -> -12.5; what is no number counts as the smallest
+  // "−12.5 s" -> -12.5; what does not begin with a number counts as the smallest
   const number = (cell) => {
     const value = parseFloat(cell.textContent.replace("\u2212", "-"));
     return Number.isNaN(value) ? -Infinity : value;
@@ -24,8 +24,8 @@ addEventListener("DOMContentLoaded", () => {
         heads.forEach((other) => other.removeAttribute("aria-sort"));
         head.setAttribute("aria-sort", down ? "descending" : "ascending");
         const numeric = head.classList.contains("number");
-        const compare = (a, b) => numeric ? Math.sign(number(a) - number(b)) || 0
-          : a.textContent.localeCompare(b.textContent, "en", { numeric: true });
+        const words = (a, b) => a.textContent.localeCompare(b.textContent, "en", { numeric: true });
+        const compare = (a, b) => Math.sign(number(a) - number(b)) || (numeric ? 0 : words(a, b));
         const rows = [...table.tBodies[0].rows];
         rows.sort((a, b) => (down ? -1 : 1) * compare(a.cells[column], b.cells[column]));
         table.tBodies[0].append(...rows);

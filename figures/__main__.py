@@ -11,19 +11,22 @@ python -m figures rules          when the rules of the claims were written and c
 """
 
 import argparse
+import math
 import sys
+import time
 from pathlib import Path
 
 from figures.experiments import claims, executors, rules, runner, states, tables, verification
 
 DRAWINGS = Path("_build/figures")
+PROBLEMS = (ValueError, OSError, RuntimeError)
 
 
 def main(arguments=None):
     options = parser().parse_args(arguments)
     try:
         return options.command(options)
-    except (ValueError, OSError, RuntimeError) as problem:
+    except PROBLEMS as problem:
         print(f"error: {problem}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
@@ -85,17 +88,24 @@ def _where(command):
 
 
 def _whole(text):
-    number = int(text)
+    number = _number(int, text, "a whole number")
     if number < 1:
         raise argparse.ArgumentTypeError(f"must be at least 1, got {text}")
     return number
 
 
 def _minutes(text):
-    number = float(text)
+    number = _number(float, text, "a number of minutes")
     if not number > 0:
         raise argparse.ArgumentTypeError(f"must be a positive number of minutes, got {text}")
     return number
+
+
+def _number(kind, text, what):
+    try:
+        return kind(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be {what}, got {text!r}") from None
 
 
 def list_studies(options):
@@ -109,8 +119,17 @@ def run_studies(options):
         return run_study(runner.load(options.id), options)
     if options.splits:
         raise ValueError("--splits is for one study; leave it out, or name the study in place of --all")
-    order = sorted(map(runner.load, runner.studies()), key=lambda study: states.state_of(study).hours_left)
-    return max([run_study(study, options) for study in order])
+    end = time.monotonic() + 60 * (options.budget_minutes or math.inf)
+    order, status = sorted(map(runner.load, runner.studies()), key=lambda study: states.state_of(study).hours_left), 0
+    for study in order:
+        if options.budget_minutes:
+            options.budget_minutes = max(0.0, end - time.monotonic()) / 60
+        try:
+            status = max(status, run_study(study, options))
+        except PROBLEMS as problem:     # the other studies can do without this one
+            print(f"error: {study.id}: {problem}", file=sys.stderr)
+            status = 2
+    return status
 
 
 def run_study(study, options):
@@ -148,7 +167,7 @@ def verify_study(options):
     print(f"{study.id}: {len(found)} runs computed again, {sum(one.equal for one in found)} equal to the last digit, "
           f"{sum(one.rates_equal for one in found)} with equal error rates; largest relative difference "
           f"{max(one.largest for one in found):.1e}")
-    return 0
+    return 1 if any(one.error for one in found) else 0
 
 
 def mend_table(options):

@@ -5,6 +5,7 @@ and lets nbgrader make the *release*, which has neither solutions nor hidden tes
 the exercise, so that whoever gets no points gets its hint.
 """
 
+import os
 import shutil
 
 import build_book
@@ -42,11 +43,13 @@ import os
 import sys
 
 c = get_config()
-c.CourseDirectory.root = {root!r}
+course = os.path.dirname(os.path.abspath(__file__))
+book = os.path.join(course, {book!r})     # change this if you move the course and not the book
+c.CourseDirectory.root = course
 c.CourseDirectory.course_id = "pepcore"
 c.ClearSolutions.code_stub = {{"python": ""}}
 c.ExecutePreprocessor.timeout = 600
-os.environ["PYTHONPATH"] = os.pathsep.join({folders!r})
+os.environ["PYTHONPATH"] = os.pathsep.join(os.path.join(book, folder) for folder in ("", "chapters"))
 os.environ["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
 os.environ["PEPCORE_PROGRESS"] = "0"
 """
@@ -121,8 +124,7 @@ def make_course(chapters, course):
     for made in ("source", "release"):
         shutil.rmtree(course / made, ignore_errors=True)
     course.mkdir(parents=True, exist_ok=True)
-    folders = [str(build_book.ROOT), str(build_book.ROOT / "chapters")]
-    (course / "nbgrader_config.py").write_text(CONFIG.format(root=str(course), folders=folders))
+    (course / "nbgrader_config.py").write_text(CONFIG.format(book=os.path.relpath(build_book.ROOT, course)))
     for chapter in chapters:
         folder = course / "source" / chapter.stem
         folder.mkdir(parents=True)
@@ -137,8 +139,8 @@ def make_course(chapters, course):
 
 def grader(course):
     """nbgrader with the settings of a course."""
-    config = Config()
-    exec((course / "nbgrader_config.py").read_text(), {"get_config": lambda: config})
+    config, file = Config(), course / "nbgrader_config.py"
+    exec(file.read_text(), {"get_config": lambda: config, "__file__": str(file)})
     return NbGraderAPI(config=config)
 
 

@@ -56,7 +56,7 @@ def site_fingerprint():
 
 def is_current():
     """Whether the site exists and was built from the sources as they are now."""
-    return STAMP.exists() and STAMP.read_text() == site_fingerprint()
+    return (SITE / "index.html").exists() and STAMP.exists() and STAMP.read_text() == site_fingerprint()
 
 
 def pages():
@@ -82,7 +82,7 @@ def execute(scripts):
     cache = get_cache(CACHE)
     for path in chapters():
         cache.add_nb_to_project(str(path))
-    uncached = [Path(record.uri) for record in cache.list_unexecuted()]
+    uncached = [Path(record.uri) for record in cache.list_unexecuted(filter_uris=[str(path) for path in chapters()])]
     if not uncached:
         return
     uncached.sort(key=lambda path: -path.stat().st_size)        # no long one is left for the end

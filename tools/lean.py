@@ -16,7 +16,7 @@ from pybtex.plugin import find_plugin, register_plugin
 
 from figures.drawing.dark import recoloured
 
-FONTS = {"fa-solid-900": "Free", "fa-regular-400": "Free", "fa-brands-400": "Brands"}
+FONTS = ("fa-solid-900", "fa-regular-400", "fa-brands-400")
 UNUSED = [
     r'<script[^>]*src="[^"]*scripts/fontawesome\.js[^>]*></script>',
     r'<script[^>]*src="[^"]*sphinx-thebe\.js[^>]*></script>',

@@ -39,6 +39,7 @@ details.claim li p { margin-bottom: 0.1rem; }
 details.claim.reproduced { --verdict: #00806a; }
 details.claim.partly { --verdict: #b87800; }
 details.claim.not-reproduced { --verdict: #d1400f; }
+.verdict { display: inline-block; padding: 0 0.5rem; border: 1px solid currentcolor; border-radius: 1rem; font-size: 0.85em; }
 details.claim a, .ledger-chart p a, .ledger-list a { text-decoration: underline; color: var(--ledger-link); }
 html[data-theme="light"] { --ledger-link: #005f73; }
 html[data-theme="dark"] { --ledger-link: #7cd0e0; }
@@ -72,7 +73,7 @@ document.addEventListener("DOMContentLoaded", () => {
       for (const name of names) form.elements[name].value = asked.get(name) || "";
       return show();
     }
-    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const target = document.getElementById(location.hash.slice(1));
     if (!target || !target.matches("details.claim")) return;
     for (const name of names) form.elements[name].value = "";
     show();

@@ -5,7 +5,6 @@ The notes link to the sliders of the built site, so they belong beside it, in _b
 
 import shutil
 from html import escape
-from pathlib import Path
 
 import build_book
 import make_student
@@ -69,7 +68,7 @@ def make(folder, chapters):
 def main():
     chapters = make_student.make(make_student.STUDENT, make_student.COURSE)
     make(INSTRUCTOR, chapters)
-    print(f"notes for {len(chapters)} chapters: {(INSTRUCTOR / 'index.html').relative_to(Path.cwd())}")
+    print(f"notes for {len(chapters)} chapters: {(INSTRUCTOR / 'index.html').relative_to(build_book.ROOT)}")
 
 
 if __name__ == "__main__":

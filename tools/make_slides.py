@@ -20,7 +20,6 @@ OF_THE_SITE = ["mathjax.css", "mathjax", "slider.css", "slider.js", "favicon.svg
 MOST = 25               # slides of a deck
 TOGETHER = 3            # equations on a slide
 SHOWN = "figure, div.math[id^='equation-']"
-FOLDED = ".admonition, .exercise, .solution, details"
 LEFT_OUT = ("Key equations", "Errata", "Further reading")
 DECK = """<!DOCTYPE html>
 <html lang="en" data-theme="light">

@@ -4,7 +4,6 @@ nbgrader's course, with the solutions and the hidden tests, is in _build/instruc
 """
 
 import shutil
-from pathlib import Path
 
 import assignments
 import build_book
@@ -51,11 +50,10 @@ def pins():
 
 def main():
     chapters = make(STUDENT, COURSE)
-    root = Path.cwd()
     print(f"{sum(len(chapter.exercises) for chapter in chapters)} exercises and "
           f"{sum(len(chapter.questions) for chapter in chapters)} questions in {len(chapters)} assignments: "
-          f"{STUDENT.relative_to(root)}")
-    print(f"nbgrader's course, with solutions and hidden tests: {COURSE.relative_to(root)}")
+          f"{STUDENT.relative_to(build_book.ROOT)}")
+    print(f"nbgrader's course, with solutions and hidden tests: {COURSE.relative_to(build_book.ROOT)}")
 
 
 if __name__ == "__main__":

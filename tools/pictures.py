@@ -24,7 +24,7 @@ from figures.experiments.bui2017 import fig1
 FRAMES = build_book.FRAMES
 TARGET = "_static/frames"
 SLIDER = re.compile(r"slider (fig-[a-z0-9-]+): ")
-USED = re.compile(rf"{TARGET}/(still/[0-9a-f]+|fig-[a-z0-9-]+)")
+USED = re.compile(rf"{TARGET}/(still/[a-z0-9]+|fig-[a-z0-9-]+)")
 
 
 class picture(nodes.General, nodes.Element):
@@ -176,7 +176,7 @@ def control_html(ident, parameter):
     ends = [f"{text}<span>{word}</span>" if word else text for text, word in
             zip((texts[0], texts[-1]), map(html.escape, parameter["ends"]))]
     return (f'<div class="slider-control" data-name="{name}"><label for="{ident}">{label}</label>'
-            f'<output for="{ident}">{texts[start]}</output>'
+            f'<output for="{ident}" aria-live="off">{texts[start]}</output>'
             f'<span class="slider-end" aria-hidden="true">{ends[0]}</span>'
             f'<input type="range" id="{ident}" min="0" max="{len(texts) - 1}" value="{start}" '
             f'style="--steps: {max(len(texts) - 1, 1)}" autocomplete="off" aria-valuetext="{words[start]}" '
@@ -207,7 +207,7 @@ def copy(app, problem):
         if source.is_dir():
             shutil.copytree(source, target, ignore=shutil.ignore_patterns("*.json"), dirs_exist_ok=True)
         else:
-            for file in source.parent.glob(f"{source.name}*[gp]"):
+            for file in source.parent.glob(f"{source.name}[-.]*[gp]"):
                 shutil.copy(file, target.parent)
 
 

@@ -23,7 +23,7 @@ addEventListener("DOMContentLoaded", async () => {      // after the sliders hav
     pdfSeparateFragments: false, pdfMaxPagesPerSlide: 1, scrollActivationWidth: null,
     keyboardCondition: (event) => !event.target.closest?.(".slider-control"),    // arrow keys move the slider in use
   });
-  const figure = asked.startsWith("#fig-") && document.getElementById(decodeURIComponent(asked.slice(1)).split("?")[0]);
+  const figure = asked.startsWith("#fig-") && document.getElementById(asked.slice(1).split("?")[0]);
   if (figure) Reveal.slide(Reveal.getIndices(figure.closest("section")).h);
   if (!Reveal.isPrintView()) fit(Reveal.getCurrentSlide());
   document.documentElement.dataset.ready = "";

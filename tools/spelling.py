@@ -5,6 +5,7 @@ the patterns below look for in prose: doubled words, "a" before a vowel, and wha
 """
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -12,8 +13,9 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-READ = {".md", ".py", ".toml", ".js", ".cjs", ".css", ".ipynb", ""}
+READ = {".md", ".py", ".toml", ".js", ".cjs", ".css", ".ipynb"}
 FOREIGN = ("data/", "tools/inventories/", "figures/results/", "figures/published/")   # not our words
+MADE = {"node_modules", "build", "dist", "__pycache__"}     # by tools
 
 # (pattern, what is wrong). In prose only: formulas, code and the targets of links are taken out first.
 PATTERNS = [
@@ -33,10 +35,13 @@ NO_PROSE = [r"(?ms)^(`{3,})(?!\{).*?^\1", r"\$\$.*?\$\$", r"\$[^$]*\$", r"\{[\w:
 
 
 def files():
-    """The files of the project that hold words of ours."""
-    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
-    return [name for name in listed if Path(name).suffix in READ and not name.startswith(FOREIGN)
-            and (Path(name).suffix or Path(name).name == "Makefile")]
+    """The files of the project that hold words of ours; also where it was unpacked from an archive, without git."""
+    found = []
+    for folder, inside, names in os.walk(ROOT):
+        inside[:] = [name for name in inside if not name.startswith((".", "_build", "_vendor")) and name not in MADE]
+        found += [Path(folder, name).relative_to(ROOT).as_posix() for name in names
+                  if Path(name).suffix in READ or name == "Makefile"]
+    return sorted(name for name in found if not name.startswith(FOREIGN))
 
 
 def cells(notebook):

@@ -61,8 +61,9 @@ def address():
     given = os.environ.get("BOOK_SITE", "")
     repository = urlsplit(os.environ.get("BOOK_REPOSITORY", ""))
     if not given and repository.netloc == "github.com":
-        owner, name = repository.path.strip("/").removesuffix(".git").split("/")[:2]
-        given = f"https://{owner}.github.io/{name}"
+        owner, _, name = repository.path.strip("/").removesuffix(".git").partition("/")
+        host = f"{owner.lower()}.github.io"
+        given = f"https://{host}" + ("" if name.lower() == host else f"/{name}")
     return given.rstrip("/") + "/" if given else ""
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from figures import FOLDER
+from figures.experiments import seals
 from figures.experiments.verdicts import chosen
 
 FILE = FOLDER / "claims.toml"
@@ -175,6 +176,8 @@ def update(file=FILE):
         if not paragraph.startswith("[[claim]]"):
             continue
         claim = next(claims)
+        if f'id = "{claim.id}"' not in paragraph:
+            raise ValueError(f"{file}: the lines of {claim.id} must begin with [[claim]], after a line that is empty")
         now = measured(claim)
         if agree(now, (claim.ours, claim.interval, claim.verdict)):
             continue
@@ -187,9 +190,7 @@ def update(file=FILE):
             lines.append(f"interval = [{', '.join(map(_number, interval))}]")
         paragraphs[place] = "\n".join([*lines, f'verdict = "{verdict}"'])
     if changed:
-        draft = Path(file).with_suffix(".draft")
-        draft.write_text("\n\n".join(paragraphs) + "\n", encoding="utf-8")
-        draft.replace(file)
+        seals.replace(Path(file), "\n\n".join(paragraphs) + "\n")
     return changed
 
 

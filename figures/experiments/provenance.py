@@ -72,9 +72,10 @@ def _processor(described=Path("/proc/cpuinfo")):
 def data_hash(module, inputs):
     """A fingerprint of the values of the data sets that a run reads; "" if all its data are generated.
 
-    These are the sets among its inputs, and those in the module's `READS`.
+    These are the sets among its inputs, but for the module's `BUNDLED`, and those in its `READS`.
     """
-    names = [value for value in (*getattr(module, "READS", ()), *inputs.values()) if value in registry]
+    bundled = getattr(module, "BUNDLED", ())
+    names = [value for value in (*getattr(module, "READS", ()), *inputs.values()) if value in registry and value not in bundled]
     return _digest(registry[name].content for name in names) if names else ""
 
 

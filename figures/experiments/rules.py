@@ -197,7 +197,20 @@ def read(file=FILE):
 
 
 def update(file=FILE):
-    """Write the changelog anew from the history; returns how many claims there are of each status."""
+    """Write the changelog anew from the history; returns how many claims there are of each status.
+
+    Raises
+    ------
+    ValueError
+        If the whole history is not there.
+    """
+    try:
+        shallow = _git("rev-parse", "--is-shallow-repository") == "true"
+    except (OSError, subprocess.CalledProcessError):
+        raise ValueError("the changelog is made from the history of the repository, and this is no git checkout") from None
+    if shallow:
+        raise ValueError("the changelog needs the whole history, and this clone has a part of it; fetch the rest with "
+                         "`git fetch --unshallow`")
     changelog = from_history()
     text = HEAD
     for kind, entries in changelog.items():

@@ -88,7 +88,7 @@ class Run:
     module: str
 
     def __call__(self, inputs):
-        study = importlib.import_module(self.module)
+        study, origin = importlib.import_module(self.module), self._origin(inputs)   # now: the files may be edited meanwhile
         start = time.perf_counter()
         try:
             # these problems are small: more BLAS threads make them slower
@@ -97,21 +97,20 @@ class Run:
             if set(outputs) != set(study.OUTPUTS):
                 raise ValueError(f"compute returned {sorted(outputs)}, OUTPUTS are {sorted(study.OUTPUTS)}")
         except Exception as problem:
-            return self.failed(inputs, problem, time.perf_counter() - start)
-        return {**inputs, **outputs, **self._described(inputs, time.perf_counter() - start)}
+            return self.failed(inputs, problem, time.perf_counter() - start, origin)
+        return {**inputs, **outputs, "seconds": _rounded(time.perf_counter() - start), "error": "", **origin}
 
-    def failed(self, inputs, problem, seconds=0.0):
-        """The row of a run that raised `problem`."""
+    def failed(self, inputs, problem, seconds=0.0, origin=None):
+        """The row of a run that raised `problem`; `origin` if the run has found it out."""
         error = f"{type(problem).__name__}: {problem}"
         if problem.__traceback__:
             where = traceback.extract_tb(problem.__traceback__)[-1]
             error += f" ({Path(where.filename).name}, line {where.lineno})"
-        return {**inputs, **self._described(inputs, seconds), "error": " ".join(error.split())}
+        return {**inputs, "seconds": _rounded(seconds), "error": " ".join(error.split()), **(origin or self._origin(inputs))}
 
-    def _described(self, inputs, seconds):
-        """What a row says about its run besides inputs and outputs."""
-        study = importlib.import_module(self.module)
-        return {"seconds": _rounded(seconds), "error": "", "versions": versions(), **provenance.provenance(study, inputs)}
+    def _origin(self, inputs):
+        """Which packages, code, data and machine compute the run."""
+        return {"versions": versions(), **provenance.provenance(importlib.import_module(self.module), inputs)}
 
 
 @contextlib.contextmanager

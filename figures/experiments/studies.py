@@ -10,6 +10,7 @@ gives its identifier. The module holds
     error_rates(row)     optional: the outputs that are error rates in this row; those named error_rate... if not given
     GAPS                 optional: names of outputs with a range that are NaN where there is nothing to measure
     READS                optional: names of data sets that every run reads and that are not among its inputs
+    BUNDLED              optional: names among the inputs of sets that come from scikit-learn, and not from the registry
     prepare()            optional: called once before the runs, e.g. to fetch data; stops the study if it raises
     UNFINISHED           optional: why runs of the grid are missing from the committed results
     FIGURES              optional: {name: (draw, (width, height))}, draw(figure, results) and its size in inches

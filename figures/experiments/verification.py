@@ -35,6 +35,7 @@ class Difference:
     column : str, the output with that difference
     rates_equal : bool, all error rates are the same
     same_code, same_machine : bool, code and machine are those that computed the kept row
+    error : str, why the run failed this time, or ""
     """
 
     run: str
@@ -44,8 +45,11 @@ class Difference:
     rates_equal: bool
     same_code: bool
     same_machine: bool
+    error: str = ""
 
     def __str__(self):
+        if self.error:
+            return f"{self.run}: failed: {self.error}"
         said = "equal to the last digit" if self.equal else f"differs by {self.largest:.1e} of {self.column}"
         same = [f"{'the same' if same else 'another'} {name}"
                 for name, same in (("code", self.same_code), ("machine", self.same_machine))]
@@ -78,7 +82,7 @@ def difference(study, kept, again):
     column = max(far, key=far.get, default="")
     return Difference(run, all(kept[name] == now.get(name) for name in names), far.get(column, 0.0), column,
                       all(far[name] < SAME for name in _error_rates(study, kept, names)),
-                      kept["code"] == now["code"], kept["machine"] == now["machine"])
+                      kept["code"] == now["code"], kept["machine"] == now["machine"], again["error"])
 
 
 def _error_rates(study, row, names):

@@ -8,8 +8,10 @@ import gzip
 import http.server
 import json
 import os
+import re
 import shutil
 import threading
+from urllib.parse import urlencode
 
 import build_book
 import pytest
@@ -206,6 +208,10 @@ def test_a_long_table_of_verdicts_can_be_sorted(browser, address, name):
     table.get_by_role("button", name="verdict").click()
     assert verdicts.all_inner_texts() == sorted(before) != before
     assert table.locator("th[aria-sort=ascending]").inner_text().startswith("verdict")
+    table.get_by_role("button", name="ours").click()
+    found = [re.match(r"[−-]?[\d.]+", said) for said in table.locator("tbody td:nth-child(3)").all_inner_texts()]
+    numbers = [float(one[0].replace("−", "-")) for one in found if one]
+    assert numbers == sorted(numbers) and len(numbers) > 3
     page.close()
 
 
@@ -355,6 +361,26 @@ def test_an_address_opens_a_slider_at_a_value(browser, address, name):
     visit.page.keyboard.press("ArrowLeft")
     visit.page.wait_for_url("**?alpha=0.95")
     assert visit.problems == NO_PROBLEMS
+    visit.page.close()
+
+
+@pytest.mark.parametrize("name", [page for page in PAGES if page.endswith("gp-features")])
+def test_an_address_holds_values_with_a_plus(browser, address, name):
+    visit = Visit(browser, address, name)
+    figure = visit.page.locator("figure.slider:has([data-texts*='e+'])").first
+    control = figure.locator(".slider-control:has([data-texts*='e+'])")
+    output, texts = control.locator("output"), json.loads(control.locator("input").get_attribute("data-texts"))
+    value = next(text for text in texts if "+" in text and text != output.inner_text())
+    asked = urlencode({control.get_attribute("data-name"): value})
+    visit.page.goto(f"{address}/{name}.html#{figure.get_attribute('id')}?{asked}")
+    visit.page.wait_for_function("([output, value]) => output.textContent === value", arg=[output.element_handle(), value])
+    visit.page.close()
+
+
+@pytest.mark.parametrize("name", PAGES[:1])
+def test_a_page_appears_though_its_anchor_is_nonsense(browser, address, name):
+    visit = Visit(browser, address, name, anchor="#100%")
+    visit.page.wait_for_selector("html:not(.settling)", state="attached", timeout=5000)
     visit.page.close()
 
 

@@ -117,6 +117,19 @@ def changelog():
     return {entry["claim"]: entry for entry in found["rule"]}, found["withdrawn"]
 
 
+def test_a_changelog_needs_the_whole_history(repository, tmp_path, monkeypatch):
+    repository([CLAIM])
+    repository([CLAIM], rows="a\n1\n")
+    subprocess.run(["git", "clone", "-q", "--depth", "1", f"file://{tmp_path}", str(tmp_path / "shallow")], check=True)
+    (tmp_path / "bare").mkdir()
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
+    for folder, words in (("shallow", "git fetch --unshallow"), ("bare", "no git checkout")):
+        monkeypatch.setattr(rules, "FOLDER", tmp_path / folder / "figures")
+        with pytest.raises(ValueError, match=words):
+            rules.update(tmp_path / "rules.toml")
+    assert not (tmp_path / "rules.toml").exists()
+
+
 def test_a_rule_before_its_rows(repository):
     repository([CLAIM])
     repository([CLAIM], rows="a\n1\n")

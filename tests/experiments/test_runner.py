@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -18,7 +19,7 @@ import threadpoolctl
 from joblib.externals.loky import get_reusable_executor
 
 from figures import __main__ as command_line
-from figures.experiments import executors, runner, tables
+from figures.experiments import executors, provenance, runner, tables
 
 STUDY = '''
 """A study for the tests."""
@@ -93,6 +94,24 @@ def test_rows_hold_inputs_outputs_and_how_they_came_about(study):
         assert float(row["product"]) == int(row["split"]) * float(row["alpha"])      # every digit is kept
         assert float(row["seconds"]) >= 0
         assert f"numpy {np.__version__}" in row["versions"] and "pepcore" in row["versions"]
+
+
+def test_a_row_names_the_code_that_ran_though_its_file_was_edited_meanwhile(study, monkeypatch):
+    file, compute, later = Path(study.module.__file__), study.module.compute, STUDY.replace("split * alpha", "split + alpha")
+
+    def edited(**inputs):
+        file.write_text(later)
+        return compute(**inputs)
+
+    def code_of(text):
+        file.write_text(text)
+        for known in (provenance.code, provenance._definitions, provenance._actions, provenance._imports, provenance._tree):
+            known.cache_clear()
+        return provenance.code(study.id)
+
+    monkeypatch.setattr(study.module, "compute", edited)
+    runner.run(study, execute=here)
+    assert {row["code"] for row in runner.read_rows(study)} == {code_of(STUDY)} != {code_of(later)}
 
 
 def test_parallel_equals_serial(study, fresh_workers, tmp_path):

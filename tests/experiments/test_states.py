@@ -1,6 +1,7 @@
 """How far a study has come: what is missing, stale or damaged, and the hours that are left."""
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -90,6 +91,34 @@ def test_a_stale_run_that_fails_loses_no_row(listed, monkeypatch):  # noqa: F811
     assert runner.run(listed, stale=True, execute=here) == (12, 4)
     assert not any(row["error"] for row in runner.read_rows(listed))
     assert states.state_of(listed).stale == 4
+
+
+def test_all_studies_are_run_though_one_is_damaged(listed, capsys, monkeypatch):  # noqa: F811
+    damaged = runner.Study("damaged", listed.module, listed.folder)
+    damaged.file.parent.mkdir(parents=True, exist_ok=True)
+    damaged.file.write_text("no table\n")
+    monkeypatch.setattr(runner, "studies", lambda: ["damaged", listed.id])
+    monkeypatch.setattr(runner, "load", {"damaged": damaged, listed.id: listed}.get)
+    assert command_line.main(["run", "--all", "--jobs", "1"]) == 2
+    assert "error: damaged: " in capsys.readouterr().err
+    assert len(runner.read_rows(listed)) == 12
+
+
+def test_all_studies_share_their_minutes(listed, monkeypatch):  # noqa: F811
+    clock, given = iter([0.0, 0.0, 60.0, 600.0]), []
+    monkeypatch.setattr(runner, "studies", lambda: [listed.id] * 3)
+    monkeypatch.setattr(command_line, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    monkeypatch.setattr(command_line, "run_study", lambda _, options: given.append(options.budget_minutes) or 0)
+    assert command_line.main(["run", "--all", "--budget-minutes", "3"]) == 0
+    assert given == [3, 2, 0]
+
+
+@pytest.mark.parametrize(("option", "words"), [(["--jobs", "x"], "must be a whole number, got 'x'"),
+                                              (["--budget-minutes", "soon"], "must be a number of minutes, got 'soon'")])
+def test_an_option_that_is_no_number_is_named(listed, capsys, option, words):  # noqa: F811
+    with pytest.raises(SystemExit):
+        command_line.main(["run", listed.id, *option])
+    assert words in capsys.readouterr().err
 
 
 def test_all_studies_need_no_splits(listed, capsys):  # noqa: F811

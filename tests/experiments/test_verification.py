@@ -55,6 +55,13 @@ def test_a_run_that_fails_now_differs_without_end(listed, monkeypatch):  # noqa:
     assert max(one.largest for one in verification.verify(listed, sample=12, execute=here)) == math.inf
 
 
+def test_why_a_run_fails_now_is_said(listed, monkeypatch, capsys):  # noqa: F811
+    runner.run(listed, execute=here)
+    monkeypatch.setenv("STUDY_FAILS", "1")
+    assert command_line.main(["verify", listed.id, "--sample", "12", "--jobs", "1"]) == 1
+    assert capsys.readouterr().out.count(": failed: RuntimeError: first line second, line") == 4
+
+
 @pytest.mark.parametrize(("first", "second", "expected"), [
     ("1.0", "1.0", 0), ("1.0", "1.1", 0.1 / 1.1), ("nan", "nan", 0), ("nan", "1.0", math.inf), ("True", "False", math.inf),
     ("0.0", "-0.0", 0), ("2.0", "", math.inf), ("1,2;0,0|4,-1", "1,2;0,0|5,-1", 0.2), ("1,2", "1,2|3", math.inf)])

@@ -36,6 +36,7 @@ from pepcore.likelihoods import Probit
 ALPHAS = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)
 HALF = 0.5
 REGRESSION, BINARY, ONE_INPUT = uci_regression.DATA, uci_classification.SETS, tuple(start_here.PROBLEMS)
+BUNDLED = ONE_INPUT
 DATA = REGRESSION + BINARY + ONE_INPUT
 SIZES = (20, 10, 50)
 SIZES_OF_ONE_INPUT = (20, 10, 4)

@@ -24,7 +24,7 @@ from sklearn.model_selection import train_test_split
 from pepcore.estimators import PowerEPClassifier, PowerEPClassifierCV, PowerEPRegressor, PowerEPRegressorCV
 from pepcore.estimators.search import ALPHAS
 
-DATA = ("diabetes", "breast_cancer", "wine")
+DATA = BUNDLED = ("diabetes", "breast_cancer", "wine")
 REAL = ("diabetes",)
 SPLITS = range(10)
 CHOSEN = "chosen"

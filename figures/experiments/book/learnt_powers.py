@@ -16,7 +16,6 @@ import numpy as np
 from scipy.optimize import minimize
 
 from figures.drawing import style
-from figures.experiments import runner
 from pepcore import datasets, exact
 from pepcore.kernels import SquaredExponential
 from pepcore.likelihoods import Probit
@@ -84,11 +83,6 @@ def difference(results, first, second):
     (name, power), (other, rival) = first, second
     apart = by_power(results, name)[power] - by_power(results, other)[rival]
     return apart.mean(), apart.std(ddof=1) / np.sqrt(len(apart)), int((apart > 0).sum())
-
-
-def spread_of_means(name):
-    """Largest minus smallest of the eleven powers' means over the splits, of the test loss or the test error."""
-    return float(np.ptp(by_power(runner.results("learnt_powers"), name).mean()))
 
 
 def draw(fig, results):

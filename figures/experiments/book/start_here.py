@@ -30,7 +30,7 @@ SOURCES = {
     "wine": (bundled.load_wine, 9, np.asarray, 0),              # colour intensity and alcohol
     "diabetes": (lambda: bundled.load_diabetes(scaled=False), 8, np.asarray, 9),    # log triglycerides and blood sugar
 }
-SETS = ("outlines", "wine", "diabetes", "iris")         # what this study runs
+SETS = BUNDLED = ("outlines", "wine", "diabetes", "iris")         # what this study runs
 PROBLEMS = ("nuclei", "iris", "wine", "diabetes")       # what `choose_alpha` runs
 PICTURE = "outlines"
 LABELS = ("irregularity, worst nuclei (log)", "irregularity, average")

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import log_ndtr
 
+from figures.experiments.bui2017.block_ep import log_normaliser
 from pepcore.likelihoods import Probit
 
 
@@ -22,12 +23,12 @@ def with_functions_held(A, h, y, alpha, Lambda, b):
     Source: bui2017 eq. (21); chapter "Sparse classification with Power EP", eq. (sc-energy).
     """
     precision, shift = np.eye(len(A)) + Lambda.sum(axis=0), b.sum(axis=0)
-    value = _log_normaliser(precision, shift)
+    value = log_normaliser(precision, shift)
     for a, h_n, y_n, Lambda_n, b_n in zip(A.T, h, y, Lambda, b):
         less, left = precision - alpha * Lambda_n, shift - alpha * b_n
         mean, variance = a @ np.linalg.solve(less, left), a @ np.linalg.solve(less, a)
         value += Probit().log_moment(y_n, mean, variance + h_n, alpha)[0]
-        value += (_log_normaliser(less, left) - _log_normaliser(precision, shift)) / alpha
+        value += (log_normaliser(less, left) - log_normaliser(precision, shift)) / alpha
     return value
 
 
@@ -65,8 +66,3 @@ def _negative_bound(point, A, h, y):
     kl = 0.5 * ((root**2).sum() + point[:M] @ point[:M] - M) - np.log(np.abs(np.diag(root))).sum()
     gradient = np.concatenate([A @ by_mean - point[:M], by_root[np.tril_indices(M)]])
     return kl - (log_p @ weights).sum(), -gradient
-
-
-def _log_normaliser(precision, shift):
-    """Of exp(shiftᵀv − ½ vᵀ precision v), relative to that of the prior N(0, I)."""
-    return 0.5 * (shift @ np.linalg.solve(precision, shift) - np.linalg.slogdet(precision)[1])

@@ -58,11 +58,6 @@ def toy_largest_overestimation(alpha):
     return significance.of_means(_columns(toy_overestimation(alpha)[list(INTERMEDIATE)]), lambda *means: np.max(means, axis=0))
 
 
-def toy_left_the_start(alpha):
-    """Number of data sets on which the search at M = N has left its start Z = X, where every power is the full GP."""
-    return float((toy_overestimation(alpha)[fig3.TRAIN].abs() > MOVED).sum())
-
-
 def toy_overestimation_at_the_end(alpha):
     """The over-estimation at M = N as a share of the largest one at an intermediate M, in per cent.
 

@@ -38,11 +38,11 @@ def drawn(study, run):
 def compute(study, data, split, M, alpha):
     """One run again: how far its losses are from the committed ones (the SMSE by a fraction of itself)."""
     if study == "bui_fig3":
-        inputs = {"data": int(data), "method": "sparse", "M": M, "alpha": alpha}
+        again, inputs = fig3.compute, {"data": int(data), "method": "sparse", "M": M, "alpha": alpha}
     else:
-        inputs = {"data": data, "split": split, "M": M, "alpha": alpha}
+        again, inputs = uci_regression.compute, {"data": data, "split": split, "M": M, "alpha": alpha}
     (before,) = table(study).loc[[tuple(inputs.values())]].to_dict("records")
-    after = runner.load(study).module.compute(**inputs)
+    after = again(**inputs)
     return {"change_of_smse": abs(after["smse"] / before["smse"] - 1), "change_of_smll": abs(after["smll"] - before["smll"]),
             "blas": next(library["architecture"] for library in threadpool_info() if library["user_api"] == "blas")}
 

@@ -32,8 +32,8 @@ def draw(fig):
         one, other = (np.array(BOXES[name][0]) for name in (start, end))
         along = (other - one) / np.linalg.norm(other - one)
         shift = 0.022 * np.array([-along[1], along[0]])  # the way there and the way back lie side by side
-        margins = [0.2 if abs(along[1]) < 0.1 else 0.21, 0.2 if abs(along[1]) < 0.1 else 0.21]
-        ax.annotate("", xy=other - margins[1] * along + shift, xytext=one + margins[0] * along + shift,
+        margin = 0.2 if abs(along[1]) < 0.1 else 0.21
+        ax.annotate("", xy=other - margin * along + shift, xytext=one + margin * along + shift,
                     arrowprops={"arrowstyle": "-|>", "color": style.INK, "lw": 1.2, "shrinkA": 0, "shrinkB": 0})
         ax.text(*place, text, ha=side, va="center")
 
