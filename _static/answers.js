@@ -6,10 +6,14 @@
   const KEY = "pepcore-answers";
   const NUMBER = /^[+-]?(\d+([.,]\d*)?|[.,]\d+)(e[+-]?\d+)?$/i;
 
-  /* The numbers behind a text such as 0.25, 0,25, 1/4, 2.5e-1 or −3, or what to say of it: see read_number in Python. */
+  const THOUSANDS = /(?<=\d)[ \u00a0\u2009\u202f](?=\d{3}(\D|$))/g;
+  const INFINITE = /^[+-]?(inf(inity)?|∞)$/i;
+
+  /* The number behind a text such as 0.25, 0,25, 1/4, 2.5e-1, −3, 60 000 or inf, or what to say of it: see read_number in Python. */
   function readNumber(text, missing) {
-    const plain = text.trim().replaceAll("−", "-").replaceAll("–", "-");
+    const plain = text.trim().replaceAll("−", "-").replaceAll("–", "-").replace(THOUSANDS, "");
     if (!plain) return { said: missing };
+    if (INFINITE.test(plain)) return { value: plain.startsWith("-") ? -Infinity : Infinity };
     const parts = plain.split("/").map(part => part.trim());
     const values = parts.map(part => NUMBER.test(part) ? Number(part.replace(",", ".")) : NaN);
     const value = values.length === 1 ? values[0] : values.length === 2 ? values[0] / values[1] : NaN;
@@ -20,7 +24,7 @@
   function fits(condition, value) {
     if (condition === null) return true;
     if ("near" in condition) return Math.abs(value - condition.near) <= condition.tolerance;
-    if ("whole" in condition) return value !== Math.floor(value);
+    if ("whole" in condition) return Number.isFinite(value) && value !== Math.floor(value);
     return (condition.low === null || condition.low <= value) && (condition.high === null || value <= condition.high);
   }
 

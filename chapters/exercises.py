@@ -17,6 +17,7 @@ Where it is a function or an array, a checker returns None when it is right, els
 `quiz("gp-quiz")` asks the questions of a chapter; `quiz("gp-quiz", "bca")` answers them.
 """
 
+import copy
 import difflib
 import importlib
 import re
@@ -35,7 +36,9 @@ __all__ = ["ANY", "RIGHT", "Feedback", "NotWhole", "Within", "as_array", "as_fun
 
 CHECKS = Path(__file__).with_name("checks")
 WHAT_TO_DO = "Put your answer in place of `...` and run this cell."
+LONG = 200          # characters of an exception that a message repeats
 _checkers, _declared, _never = {}, {}, {}
+_returned = []      # what the reader's functions gave to the checker that runs now
 
 
 # What a chapter's module of checks declares.
@@ -126,6 +129,7 @@ def feedback(name, answer):
     judge = checker_of(name)
     if answer is None or answer is Ellipsis:
         raise NoAnswer
+    _returned.clear()
     try:
         return judge(answer)
     except Feedback as message:
@@ -133,7 +137,7 @@ def feedback(name, answer):
     except NoAnswer:
         raise
     except Exception as error:       # raised by the reader's own function, or by an answer of quite another kind
-        return f"the answer could not be used ({type(error).__name__}: {error})."
+        return f"the answer could not be used ({type(error).__name__}: {textwrap.shorten(str(error), LONG)})."
 
 
 def grade(name, answer=...):
@@ -155,8 +159,13 @@ def quiz(name, answers=None):
     if answers is None:
         display(Questions(_declared[name]))
         return
-    letters = "".join(answers).replace(" ", "").ljust(len(questions), "-")
-    for place, (asked, letter) in enumerate(zip(questions, letters), start=1):
+    if not isinstance(answers, str | list | tuple):
+        raise ValueError(f'answers are letters, one for each question, such as "bca"; got {answers!r}.')
+    letters = re.findall("[a-z-]", "".join(one if isinstance(one, str) else "-" for one in answers).lower())
+    if len(letters) > len(questions):
+        raise ValueError(f"{name} has {len(questions)} questions, and {len(letters)} answers were given: {answers!r}.")
+    letters += "-" * (len(questions) - len(letters))
+    for place, (asked, letter) in enumerate(zip(questions, letters, strict=True), start=1):
         said = asked.feedback(letter)
         print(textwrap.fill(f"{place}. " + (f"Correct. {asked.why}" if said is None else f"Not yet: {said}"), 88))
 
@@ -204,9 +213,12 @@ class Questions:
 
 def called(function, *arguments):
     """What the reader's function returns for copies of these arguments; there is no answer where it is nothing."""
-    result = as_function(function)(*(value.copy() if isinstance(value, np.ndarray) else value for value in arguments))
+    result = as_function(function)(*(copy.copy(value) if isinstance(value, np.ndarray | list) else value for value in arguments))
     if result is None or result is Ellipsis:
+        if _returned:
+            raise Feedback("the function returns nothing in one of the cases that are tried: does every path end with a return?")
         raise NoAnswer("(The function returns nothing yet.)")
+    _returned.append(result)
     return result
 
 
@@ -220,7 +232,13 @@ def as_number(answer):
 
 def as_array(answer, shape=None):
     """The answer as a float array with no NaN in it (and of this shape), or feedback that says what it is instead."""
+    if answer is None or answer is Ellipsis:
+        raise Feedback("a part of the answer is still missing.")
     try:
+        if np.iscomplexobj(answer):
+            if np.any(np.imag(answer)):
+                raise Feedback("real numbers are asked for, these are complex.")
+            answer = np.real(answer)
         value = np.asarray(answer, dtype=float)
     except (TypeError, ValueError):
         what = "an array of text" if getattr(answer, "dtype", np.dtype(float)).kind == "U" else describe(answer)
@@ -248,8 +266,9 @@ def as_function(answer):
     return answer
 
 
-def close(answer, expected, rtol=1e-6, atol=1e-12):
-    """Whether numbers or arrays have the same shape and agree to `rtol` of the largest expected one."""
+def close(answer, expected, digits=6, rtol=None, atol=1e-12):
+    """Whether numbers or arrays have the same shape and agree to so many digits of the largest expected one, or to `rtol`."""
+    rtol = 5.1 * 10.0**-digits if rtol is None else rtol        # rounding is not wrong
     answer, expected = np.asarray(answer, dtype=float), np.asarray(expected, dtype=float)
     if answer.shape != expected.shape:
         return False
@@ -300,6 +319,8 @@ def _load(name):
 def checker_of(name):
     """The checker of this exercise or question of a quiz ("gp-quiz-1"), or an error with the names that look like it."""
     _load(name)
+    if isinstance(_declared.get(name), Quiz):
+        raise ValueError(f'{name} is a quiz: answer it with quiz("{name}", "abc"), one letter for each question.')
     asked = getattr(_declared.get(str(name).rpartition("-")[0]), "questions", ())
     if found := [question for question in asked if question.name == name]:
         return found[0].feedback

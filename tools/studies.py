@@ -63,14 +63,12 @@ def converged(rows):
 
 def code(state):
     """Which code computed the rows, in words."""
-    if not state.rows:
-        return "–"
-    codes, commits = ({row[name] for row in state.rows} - {""} for name in ("code", "commit"))
+    codes = {row["code"] for row in state.rows} - {""}
     if not codes:
-        return f"code not recorded; first held by {len(commits)} commit{'s' * (len(commits) > 1)}"
-    versions = "one version" if len(codes) == 1 else f"{len(codes)} versions"
-    said = f"{versions} of the code, not the present one" if state.stale else "the present code"
-    return said + (f"; of {state.undated} rows not recorded" if state.undated else "")
+        return "not recorded" if state.rows else "–"
+    versions = "an earlier version" if len(codes) == 1 else f"{len(codes)} versions"
+    said = f"{versions} of the code" if state.stale else "the present code"
+    return said + (f"; not recorded for {state.undated} rows" if state.undated else "")
 
 
 def machine(rows):
@@ -82,8 +80,8 @@ def came_out(again):
     """What `python -m figures verify` found, in words."""
     if not again:
         return "–"
-    far = "" if again["equal"] == again["rows"] else f", largest relative difference {again['largest']:.0e} ({again['column']})"
-    return f"{again['equal']} of {again['rows']} equal to the last digit{far}; at {again['commit']}"
+    far = "" if again["equal"] == again["rows"] else f"; largest difference {again['largest']:.0e} ({again['column']})"
+    return f"{again['equal']} of {again['rows']} equal{far}"
 
 
 def setup(app):

@@ -17,8 +17,11 @@ import numpy as np
 
 ANY, RIGHT = None, "right"      # in the pattern of a mistake: every number; the right one of this place
 NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)(e[+-]?\d+)?", re.IGNORECASE)
+THOUSANDS = re.compile(r"(?<=\d)[ \u00a0\u2009\u202f](?=\d{3}(\D|$))")       # the spaces in 2 160 000
+INFINITE = re.compile(r"[+-]?(inf(inity)?|∞)", re.IGNORECASE)
 MISSING = "a number is missing."
 SHORT = 30                      # characters of an unusable answer that a message repeats
+COUNTS = ("no", "one", "two", "three", "four", "five", "six")
 
 
 class Feedback(Exception):
@@ -48,7 +51,7 @@ class NotWhole:
     """In the pattern of a mistake: all numbers that are not whole."""
 
     def fits(self, value):
-        return value != math.floor(value)
+        return math.isfinite(value) and value != math.floor(value)
 
     def exported(self):
         return {"whole": False}
@@ -95,9 +98,9 @@ class Numbers:
         """The right numbers. Those that take time are computed here, not when the declaration is read."""
         return as_tuple(computed(self.expected))
 
-    def near(self, value):
-        """The numbers that count as this one."""
-        return near(value, decimals=self.decimals, digits=self.digits)
+    def near(self, value, less=0):
+        """The numbers that count as this one, or that would if fewer digits were asked for, by `less`."""
+        return near(value, decimals=self.decimals and self.decimals - less, digits=self.digits and self.digits - less)
 
     def rules(self):
         """(pattern, hint) of each mistake, a pattern being one condition, or None, for each number."""
@@ -110,6 +113,10 @@ class Numbers:
             if len(pattern) != len(right):
                 raise ValueError(f"{self.name}: {pattern} is a pattern of {len(pattern)} numbers, not {len(right)}")
             yield [self.condition(place, value) for place, value in zip(pattern, right)], hint
+        asked = self.decimals or self.digits
+        if asked > 1 and not any(float(value).is_integer() for value in right):
+            which = "digits after the point" if self.decimals else "significant digits"
+            yield [self.near(value, less=1) for value in right], f"close: {COUNTS[asked]} {which} must be right."
 
     def condition(self, place, right):
         """One place of a pattern as a condition, or None where every number will do."""
@@ -167,8 +174,10 @@ class Choice:
 
     def feedback(self, answer):
         """None for the right option, named by its letter or its text; else what to look at."""
-        answer = str(answer).strip()
-        places = [i for i, (text, _) in enumerate(self.options) if answer.lower() in (self.letters[i], text.lower())]
+        (answer,) = answer if isinstance(answer, list | tuple) and len(answer) == 1 else (answer,)
+        answer = str(answer).strip().lower()
+        letter = answer.strip("(). ")
+        places = [i for i, (text, _) in enumerate(self.options) if answer == text.lower() or letter == self.letters[i]]
         return self.options[places[0]][1] if places else self.which()
 
     def exported(self):
@@ -190,10 +199,12 @@ class Quiz:
 
 
 def read_number(text):
-    """A number as people write it: 0.25, 0,25, 1/4, 2.5e-1, −3. Raises Feedback for anything else."""
-    plain = text.strip().replace("−", "-").replace("–", "-")
+    """A number as people write it: 0.25, 0,25, 1/4, 2.5e-1, −3, 60 000, inf. Raises Feedback for anything else."""
+    plain = THOUSANDS.sub("", text.strip().replace("−", "-").replace("–", "-"))
     if not plain:
         raise Feedback(MISSING)
+    if INFINITE.fullmatch(plain):
+        return -math.inf if plain.startswith("-") else math.inf
     parts = [part.strip() for part in plain.split("/")]
     if len(parts) > 2 or not all(NUMBER.fullmatch(part) for part in parts):
         raise Feedback(f"“{text.strip()[:SHORT]}” is not a number. Write one like 0.25, 1/4 or 2.5e-1.")

@@ -15,6 +15,7 @@ from exercises import (
     numbers,
     question,
     quiz_of,
+    rounded,
 )
 
 from figures.experiments.book.nystrom_problem import nystrom_problem
@@ -139,7 +140,7 @@ def clothes(answer):
     mean, S = as_things(called(answer, gamma, beta, K_uu), 2, "the mean (M,) and the covariance (M, M)")
     mean, S = as_array(mean, (4,)), as_array(S, (4, 4))
     if close(mean, np.linalg.solve(K_uu, gamma)):
-        return "for the mean multiply by K_uu in place of dividing."
+        return "look at the units: γ has those of 1/f, so this mean has those of 1/f³."
     if not close(mean, L @ m):
         return "the mean of u is the predictive mean at the pseudo-inputs."
     if close(S, K_uu @ beta @ K_uu):
@@ -154,12 +155,14 @@ def clothes(answer):
 def nystrom(answer):
     Z = as_array(answer, (20, 10))
     kernel, X = nystrom_problem()
-    features = feature_map(kernel, Z, X)
-    missed = features.h.sum()
-    if features.basis.jitter > 1e-6:
-        return f"some of these pseudo-inputs coincide: K_uu needed a jitter of {features.basis.jitter:.0e}."
-    if missed >= NYSTROM_TARGET:
-        return f"these features miss {missed:.1f} of {len(X)}; fewer than {NYSTROM_TARGET} are asked for."
+    missed = feature_map(kernel, Z, X).h.sum()
+    if missed < NYSTROM_TARGET:
+        return None
+    distances = np.linalg.norm(Z[:, None] - Z, axis=-1) + 1e9 * np.eye(20)
+    if distances.min() < 0.01:
+        first, second = np.unravel_index(distances.argmin(), distances.shape)
+        return f"rows {first} and {second} of Z (nearly) coincide, and the second of two equal pseudo-inputs adds nothing."
+    return f"these features miss {missed:.1f} of {len(X)}; fewer than {NYSTROM_TARGET} are asked for."
 
 
 NYSTROM_TARGET = 58
@@ -167,26 +170,44 @@ NYSTROM_TARGET = 58
 
 @checker("gp-8-yours")
 def spectrum(answer):
-    kernel, X, missed = as_things(answer, 3, "a kernel, inputs X (N, D) and the shares that are missed")
+    kernel, X, Zs, missed = as_things(answer, 4, "a kernel, inputs X (N, D), four arrays of pseudo-inputs and four shares")
     X, missed = as_array(X), as_array(missed)
-    if not callable(kernel):
-        raise Feedback("first in the tuple comes the kernel.")
-    if X.ndim != 2 or len(X) < 50:
-        raise Feedback(f"inputs of shape (N, D) are asked for, with at least 50 rows; these have shape {X.shape}.")
+    sizes = ", ".join(map(str, SIZES))
+    if not callable(kernel) or not hasattr(kernel, "diagonal"):
+        raise Feedback("first in the tuple comes the kernel, one of pepcore's.")
+    if X.ndim != 2 or not 50 <= len(X) <= 1000:
+        raise Feedback(f"inputs of shape (N, D) are asked for, with 50 to 1000 rows; these have shape {X.shape}.")
+    Zs = [as_array(Z) for Z in as_things(Zs, 4, f"four arrays of pseudo-inputs, with M = {sizes} rows,")]
+    if [Z.shape for Z in Zs] != [(M, X.shape[1]) for M in SIZES]:
+        raise Feedback(f"pseudo-inputs of shape (M, {X.shape[1]}) are asked for, with M = {sizes} in this order; got the shapes "
+                       f"{', '.join(str(Z.shape) for Z in Zs)}.")
     if missed.shape != (4,):
-        raise Feedback(f"four shares are asked for, one for each of M = {', '.join(map(str, SIZES))}; got shape "
-                       f"{missed.shape}.")
+        raise Feedback(f"four shares are asked for, one for each of M = {sizes}; got shape {missed.shape}.")
+    total = kernel.diagonal(X).sum()
+    shares = np.array([feature_map(kernel, Z, X).h.sum() for Z in Zs]) / total
+    if _same_shares(missed, shares):
+        return None
     if close(missed, np.zeros(4)):
         return "nothing is missed at all? A share of zero needs as many pseudo-inputs as there are different rows."
+    if _same_shares(missed, shares[::-1]):
+        return "the order is reversed: the share for the fewest pseudo-inputs comes first."
+    if _same_shares(missed, 1 - shares):
+        return "these are the shares that the features explain."
+    if _same_shares(missed, np.sqrt(shares)):
+        return "these are the roots of the shares: h is a variance already."
+    if _same_shares(missed, shares * total / len(X)):
+        return "that is the residual variance per row. Which share is it of the prior variance?"
     if missed.max() > 1 + 1e-9:
         return ("a share of the prior variance lies between 0 and 1: divide the sum of h by the sum of the prior "
                 "variances.")
-    if np.all(np.diff(missed) > 0):
-        return "more pseudo-inputs miss more: are the shares in the order of the sizes?"
-    floor = np.array([np.linalg.eigvalsh(kernel(X))[:-M].sum() for M in SIZES]) / np.trace(kernel(X))
-    if np.any(missed < floor - 1e-3):
-        return "one of these shares lies below the floor of (gp-nystrom), which no set of pseudo-inputs can reach."
-    return None
+    wrong = [str(M) for M, given, share in zip(SIZES, missed, shares, strict=True) if not _same_shares(given, share)]
+    return (f"for M = {', '.join(wrong)} this is not the share that these pseudo-inputs miss. Did the kernel, X or Z change "
+            "after it was computed?")
+
+
+def _same_shares(given, shares):
+    """Whether they agree to three digits; below 1e-5 a share depends on the jitter, and anything as small will do."""
+    return rounded(np.where(np.abs(given - shares) < 1e-5, shares, given), shares, 3)
 
 
 SIZES = (5, 10, 20, 40)      # of exercise 8

@@ -218,7 +218,7 @@ def labelled(N, seed):
 @checker("mc-6-groups", never=["3 * by_place", "half and class"])
 def groups(answer):
     answer = as_array(answer, (25,))
-    if np.any(answer != np.floor(answer)) or answer.min() < 0:
+    if not np.isfinite(answer).all() or np.any(answer != np.floor(answer)) or answer.min() < 0:
         return "groups are whole numbers from 0 upwards."
     number = len(np.unique(answer))
     if number > ALLOWED:
@@ -244,16 +244,18 @@ def your_classes(answer):
                        f"got {y.shape}, {ep.shape}, {sep.shape}.")
     if not np.isin(y, np.arange(ep.shape[1])).all():
         return "labels are the columns of the probabilities: 0 to C − 1."
+    classes = ep.shape[1]
+    surely_worse = 1 / classes - 2 * np.sqrt((classes - 1) / len(y)) / classes     # two standard errors below guessing
     for p in (ep, sep):
         if p.max() <= 0:
             return "these are log probabilities; take their exponentials."
         if p.min() < 0 or p.max() > 1:
             return "probabilities lie between 0 and 1: these look like latent means."
-        if np.abs(p.sum(axis=1) - 1).max() > 1e-3:
+        if np.abs(p.sum(axis=1) - 1).max() > 5e-3 * classes:      # they may be rounded
             return "each row of probabilities adds up to 1; these do not. Is the array transposed?"
         if np.isin(p, (0, 1)).all():
             return "these are decisions, 0 or 1; probabilities are asked for."
-        if np.mean(p.argmax(axis=1) == y) < 1 / p.shape[1]:
+        if np.mean(p.argmax(axis=1) == y) < surely_worse:
             return "these do worse than guessing: do the columns stand in the order of the labels?"
     if close(ep, sep, rtol=1e-9):
         return "the two are the same: was the approximation handed on?"
@@ -273,8 +275,8 @@ quiz_of(
     question(
         "One comparison leaves a site in the own class and one in the rival. How do the two sites pull?",
         [("both upwards", "then the rival would rise with the winner: that is the misprint of the paper."),
-         ("in opposite directions", None),
-         ("only the own class is pulled", "the difference depends on both.")],
+         ("only the own class is pulled", "the difference depends on both."),
+         ("in opposite directions", None)],
         why="The own function wants to rise, the rival's to fall.",
     ),
     question(

@@ -188,18 +188,21 @@ numbers(
 @checker("og-6-gain", never=["½ yᵀ(Q + σ²I)⁻¹y", "fit_of(beta) - fit_of"])
 def gain(answer):
     rng = np.random.default_rng(11)
-    kernel, X = SquaredExponential(1.2, 0.8), rng.uniform(-3, 3, (30, 1))
+    kernel, X = SquaredExponential(0.2, 1.5), rng.uniform(-3, 3, (30, 1))      # the jitter matters: 0.1 per cent
     y, beta, gamma, noise = rng.normal(size=30), rng.uniform(-3, 3, (3, 1)), rng.uniform(-3, 3, (4, 1)), 0.1
 
-    def terms(Z):
-        Q = kernel(X, Z) @ np.linalg.solve(kernel(Z) + 1e-6 * np.eye(len(Z)), kernel(Z, X))
+    def terms(Z, jitter=1e-6):
+        Q = kernel(X, Z) @ np.linalg.solve(kernel(Z) + jitter * np.eye(len(Z)), kernel(Z, X))
         S = Q + noise * np.eye(30)
-        return 0.5 * y @ np.linalg.solve(S, y), 0.5 * np.linalg.slogdet(S)[1], (30 * 1.2 - np.trace(Q)) / (2 * noise)
+        return (0.5 * y @ np.linalg.solve(S, y), 0.5 * np.linalg.slogdet(S)[1],
+                (30 * kernel.variance - np.trace(Q)) / (2 * noise))
 
-    mine = as_number(called(answer, kernel, beta, gamma, X, y, noise))
-    (fit, size, penalty), (fit_all, size_all, penalty_all) = terms(beta), terms(np.vstack([beta, gamma]))
+    mine, together = as_number(called(answer, kernel, beta, gamma, X, y, noise)), np.vstack([beta, gamma])
+    (fit, size, penalty), (fit_all, size_all, penalty_all) = terms(beta), terms(together)
     if close(mine, fit - fit_all):
         return None
+    if any(close(mine, terms(beta, jitter)[0] - terms(together, jitter)[0]) for jitter in (0.0, 1e-6 * kernel.variance)):
+        return "nearly: the exercise adds 1e-6 to both diagonals, the same for every variance of the kernel."
     if close(mine, fit_all - fit):
         return "the sign is turned round: a gain is positive."
     if close(mine, 2 * (fit - fit_all)):
@@ -237,21 +240,31 @@ def places(answer):
 def your_gain(answer):
     kernel, beta, gamma, X, y, noise, gain = as_things(answer, 7,
         "kernel, beta, gamma, X, y, noise and the gain in nats")
+    if isinstance(kernel, type):
+        raise Feedback(f"first in the tuple comes a kernel; this is a class of kernels. Make one: {kernel.__name__}(1.0, 2.0).")
     if not callable(kernel):
         raise Feedback("first in the tuple comes the kernel.")
     beta, gamma, X, y, noise, gain = *map(as_array, (beta, gamma, X, y)), as_number(noise), as_number(gain)
     if X.ndim != 2 or not 50 <= len(X) <= 2000 or y.shape != (len(X),):
         raise Feedback(f"X (N, D) and y (N,) with 50 to 2000 rows are asked for; got the shapes {X.shape} and "
                        f"{y.shape}.")
+    if any(Z.ndim != 2 or len(Z) == 0 or Z.shape[1] != X.shape[1] for Z in (beta, gamma)):
+        raise Feedback(f"beta and gamma hold one place a row, with the columns of X; got the shapes {beta.shape} and "
+                       f"{gamma.shape}.")
+    if not noise > 0:
+        return "the noise is a variance, and positive."
     if abs(y.mean()) > 3 * y.std():
         return "the mean of y is far from zero, and the prior's is zero: subtract it first."
 
-    def fit(Z):
-        Q = kernel(X, Z) @ np.linalg.solve(kernel(Z) + 1e-6 * np.eye(len(Z)), kernel(Z, X))
-        return 0.5 * y @ np.linalg.solve(Q + noise * np.eye(len(y)), y)
+    def gained(jitter):
+        def fit(Z):
+            Q = kernel(X, Z) @ np.linalg.solve(kernel(Z) + jitter * np.eye(len(Z)), kernel(Z, X))
+            return 0.5 * y @ np.linalg.solve(Q + noise * np.eye(len(y)), y)
 
-    expected = fit(beta) - fit(np.vstack([beta, gamma]))
-    if rounded(gain, expected, 3):
+        return fit(beta) - fit(np.vstack([beta, gamma]))
+
+    expected, relative = gained(1e-6), gained(1e-6 * np.mean(np.diag(kernel(beta))))
+    if rounded(gain, expected, 3) or rounded(gain, relative, 3):
         return None
     if rounded(gain, -expected, 3):
         return "the sign is turned round: a gain is positive."
@@ -266,16 +279,16 @@ quiz_of(
     "og-quiz",
     question(
         "What do the extra points γ of a decoupled basis contribute?",
-        [("to the mean only", None),
-         ("to the covariance only", "there the prior's residual stays."),
+        [("to the covariance only", "there the prior's residual stays."),
+         ("to the mean only", None),
          ("to both", "then they would cost as much as ordinary pseudo-points.")],
         why="Their covariance stays that of the prior. That makes them cheap.",
     ),
     question(
         "A natural-gradient step of length 1 for the coupled part, with a Gaussian likelihood ...",
-        [("solves it, given the rest", None),
-         ("diverges", "for the residual part a long step can; the coupled part it solves."),
-         ("halves the distance to the optimum", "the natural parameters arrive in one step.")],
+        [("diverges", "for the residual part a long step can; the coupled part it solves."),
+         ("halves the distance to the optimum", "the natural parameters arrive in one step."),
+         ("solves it, given the rest", None)],
         why="In natural parameters the natural gradient is the difference to the target.",
     ),
     question(
@@ -287,8 +300,8 @@ quiz_of(
     ),
     question(
         "Orthogonal basis: what does orthogonality uncouple?",
-        [("the divergence from the prior", None),
-         ("the likelihood", "both parts still meet in each datum."),
+        [("the likelihood", "both parts still meet in each datum."),
+         ("the divergence from the prior", None),
          ("everything", "the data still see the sum of the two parts.")],
         why="The two parts of the mean have no cross term in the divergence; the data keep them coupled.",
     ),

@@ -119,15 +119,18 @@ def shortfall(bounds, contains):
 
 @checker("sd-4-behind", never=["maximum(best - bounds, 0)"])
 def behind(answer):
-    chain = np.zeros((5, 5), dtype=bool)
-    chain[[1, 2, 3], [0, 1, 0]] = True          # 2 contains 1, 1 and 3 contain 0; 4 is on its own
-    for bounds in (np.array([-10.0, -14.0, -13.0, -7.0, -9.0]), np.array([-3.0, -8.0, -5.5, -1.0, -20.0])):
-        mine = as_array(called(answer, bounds, chain), (5,))
-        whole = reached(chain)
+    chain = np.zeros((7, 7), dtype=bool)
+    chain[[1, 2, 3, 4, 5], [0, 1, 2, 3, 0]] = True      # four links, from 4 down to 0; 5 contains 0; 6 is on its own
+    whole, twice = reached(chain), chain | (chain @ chain)
+    for bounds in (np.array([-10.0, -14.0, -13.0, -12.0, -15.0, -7.0, -9.0]),
+                   np.array([-3.0, -8.0, -5.5, -9.0, -11.0, -1.0, -20.0])):
+        mine = as_array(called(answer, bounds, chain), (7,))
         if close(mine, shortfall(bounds, whole)):
             continue
         if close(mine, shortfall(bounds, chain)):
             return "what a basis contains through another one is missing: if 2 contains 1 and 1 contains 0, 2 contains 0."
+        if close(mine, shortfall(bounds, twice)):
+            return "a chain may be longer: if 3 contains 2, 2 contains 1 and 1 contains 0, then 3 contains 0."
         if close(mine, shortfall(bounds, whole.T)) or close(mine, shortfall(bounds, chain.T)):
             return "the relation is turned round: row i says what i contains, and i must reach at least that bound."
         if close(mine, -shortfall(bounds, whole)):
@@ -166,13 +169,17 @@ numbers(
 )
 
 
-def bounds_of(kernel, beta, gamma, X, y, noise):
-    """Bounds of beta alone, of gamma joined for the mean only, and of all points coupled: (og-gain)."""
+def bounds_of(kernel, beta, gamma, X, y, noise, jitter=None):
+    """Bounds of beta alone, of gamma joined for the mean only, and of all points coupled: (og-gain).
+
+    The jitter is that of `power_ep.regression` if none is given.
+    """
     together = np.vstack([beta, gamma])
     alone, coupled = (power_ep.regression(kernel, Z, X, y, noise=noise, alpha=0.0).log_evidence for Z in (beta, together))
+    jitter = 1e-6 * kernel.variance if jitter is None else jitter
 
     def fit(Z):
-        K_uu = kernel(Z) + 1e-6 * kernel.variance * np.eye(len(Z))
+        K_uu = kernel(Z) + jitter * np.eye(len(Z))
         Q = kernel(X, Z) @ np.linalg.solve(K_uu, kernel(Z, X))
         return 0.5 * y @ np.linalg.solve(Q + noise * np.eye(len(y)), y)
 
@@ -183,12 +190,17 @@ def bounds_of(kernel, beta, gamma, X, y, noise):
 def your_share(answer):
     kernel, beta, gamma, X, y, noise, share = as_things(answer, 7,
         "kernel, beta, gamma, X, y, noise and the share")
+    if isinstance(kernel, type):
+        raise Feedback(f"first in the tuple comes a kernel; this is a class of kernels. Make one: {kernel.__name__}(1.0, 2.0).")
     if not callable(kernel) or not hasattr(kernel, "variance"):
         raise Feedback("first in the tuple comes the kernel, one of pepcore's.")
     beta, gamma, X, y, noise, share = *map(as_array, (beta, gamma, X, y)), as_number(noise), as_number(share)
     if X.ndim != 2 or not 50 <= len(X) <= 2000 or y.shape != (len(X),):
         raise Feedback(f"X (N, D) and y (N,) with 50 to 2000 rows are asked for; got the shapes {X.shape} and "
                        f"{y.shape}.")
+    if any(Z.ndim != 2 or len(Z) == 0 or Z.shape[1] != X.shape[1] for Z in (beta, gamma)):
+        raise Feedback(f"beta and gamma hold one place a row, with the columns of X; got the shapes {beta.shape} and "
+                       f"{gamma.shape}.")
     if not noise > 0:
         return "the noise is a variance, and positive."
     if abs(y.mean()) > 3 * y.std():
@@ -197,13 +209,16 @@ def your_share(answer):
     if coupled - alone < 0.1:
         return "here the points gamma gain less than a tenth of a nat either way: take other points, or a shorter lengthscale."
     right = (extra - alone) / (coupled - alone)
-    if rounded(share, right, 2):
+    with_the_same_jitter = bounds_of(kernel, beta, gamma, X, y, noise, jitter=1e-6)[1]      # whatever the variance is
+    if rounded(share, right, 2) or rounded(share, (with_the_same_jitter - alone) / (coupled - alone), 2):
         return None
+    if rounded(share, 100 * right, 2):
+        return "give the share as a number between 0 and 1, not in per cent."
     if rounded(share, 1 - right, 2):
         return "that is the part which extra points of the mean leave open; the part that they close is asked for."
     if rounded(share, extra - alone, 2):
         return "that is the gain in nats; which part of the coupled points' gain is it?"
-    if rounded(share, 1 / right, 2):
+    if right < 0.8 and rounded(share, 1 / right, 2):        # near 1 it may as well be a mistake of another kind
         return "the ratio is turned round."
     truth = exact.regression(kernel, X, y, noise=noise).log_evidence
     if rounded(share, (extra - alone) / (truth - alone), 2):
@@ -243,14 +258,14 @@ quiz_of(
     question(
         "A basis contains another one, and ends with the lower bound. What follows?",
         [("the larger basis is worse", "its optimum is at least as high."),
-         ("its learning has not reached its optimum", None),
-         ("the data have too few rows", "the optimum of the larger basis is the higher one on any data.")],
+         ("the data have too few rows", "the optimum of the larger basis is the higher one on any data."),
+         ("its learning has not reached its optimum", None)],
         why="The larger basis could copy the smaller one. So look at the bounds before you compare errors.",
     ),
     question(
         "Six methods lie within Nemenyi's distance of each other. Then ...",
-        [("they are equally good", "that their order may be chance does not make them equal."),
-         ("their order over these sets may be chance", None),
+        [("their order over these sets may be chance", None),
+         ("they are equally good", "that their order may be chance does not make them equal."),
          ("the sets are too large", "the distance depends on the number of sets and methods, not on rows.")],
         why="More sets make the distance smaller, with the root of their number.",
     ),

@@ -21,7 +21,8 @@ number(
     mistakes=[
         (lambda: np.sqrt(share()),
          "that is the noise as a standard deviation. Variances add up, standard deviations do not: square it."),
-        (lambda: 100 * share(), "right in per cent. Give it as a fraction, a number between 0 and 1."),
+        (lambda: Within(100 * share() - 0.6, 100 * share() + 0.6),
+         "right in per cent. Give it as a fraction, a number between 0 and 1."),
         (lambda: 1 - share(), "that is the rest: the part that the curve explains."),
         (Within(low=1.0), "a share of the variance lies between 0 and 1."),
         (Within(high=0.0), "a share of the variance lies between 0 and 1."),

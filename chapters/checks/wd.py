@@ -145,23 +145,27 @@ def regret(answer):
     return None
 
 
-def one_standard_error(densities, paired=True, largest=False, root=True):
-    """Index of the smallest power (the largest, if asked) that is within one standard error of the best."""
+def one_standard_error(densities, paired=True, largest=False, root=True, errors=1.0, strict=False):
+    """Index of the smallest power (the largest, if asked) that is within so many standard errors of the best."""
     best = densities.mean(axis=1).argmax()
     lag = densities[best] - densities
     spread = lag.std(axis=1, ddof=1) if paired else densities.std(axis=1, ddof=1)[best] * np.ones(len(lag))
-    near = np.flatnonzero(lag.mean(axis=1) <= spread / (np.sqrt(densities.shape[1]) if root else 1.0))
-    return int(near[-1] if largest else near[0])
+    limit = errors * spread / (np.sqrt(densities.shape[1]) if root else 1.0)
+    near = np.flatnonzero(lag.mean(axis=1) < limit if strict else lag.mean(axis=1) <= limit)
+    return int(near[-1 if largest else 0])
 
 
-# mean of each of six powers; in the first problem every rule but the right one names a power of its own
-LEVELS = (-0.9, -0.2, -0.1, 0.0, -0.1, -1.2), (0.0, -0.1, -0.3, -0.6, -0.9, -1.2), (-1.2, -0.9, -0.6, -0.3, -0.4, 0.0)
+# mean of each power: in the first problem every wrong rule but one names a power of its own; "less than" for "at most"
+# is found out in the second, where the best power is the right one; in the third no other power is near the best
+LEVELS = ((-1.0, -0.28, -0.21, -0.6, -0.08, -0.6, 0.0, -0.08, -3.0),
+          (-0.8, -0.7, -0.6, 0.0, -0.6, -0.08, -0.08, -1.2),
+          (-1.2, -0.9, -0.6, -0.5, -0.7, 0.0))
 
 
 def cautious_problem(number):
-    """Leave-one-out log densities (6, 80) of six powers, which differ by 1 and share twice as much."""
+    """Leave-one-out log densities (K, 80) of K powers, which differ by 1 and share twice as much."""
     rng = np.random.default_rng(number)
-    own = rng.normal(size=(6, 80))
+    own = rng.normal(size=(len(LEVELS[number]), 80))
     own -= own.mean(axis=1, keepdims=True)
     return np.array(LEVELS[number])[:, None] + own + 2 * rng.normal(size=80)
 
@@ -175,13 +179,17 @@ def cautious(answer):
             continue
         if result == densities.mean(axis=1).argmin():
             return "that is the worst power: these are log densities, large is good."
+        if result == right + 1:
+            return "the index counts from 0."
+        if result == one_standard_error(densities, errors=2.0):
+            return "that is within two standard errors; one is asked for."
+        if right == densities.mean(axis=1).argmax() and result == one_standard_error(densities, strict=True):
+            return "the best power lags behind itself by nothing, and its standard error is nothing: it must pass as well."
         if result == one_standard_error(densities, root=False):
             return "the standard deviation was used; the standard error of a mean over N data is smaller by √N."
         if result == one_standard_error(densities, paired=False):
-            return (
-                "the standard error is that of one power's own mean. All powers predict the same data: use the "
-                "differences, "
-                    "datum by datum.")
+            return ("the standard error is that of one power's own mean. All powers predict the same data: use the "
+                    "differences, datum by datum.")
         if result == one_standard_error(densities, largest=True):
             return "that is the largest power that cannot be told from the best; the smallest is asked for."
         if result == densities.mean(axis=1).argmax():
@@ -209,21 +217,21 @@ def anew(answer):
             yield -model.log_density(X[asked], y[asked]), bare
 
     right, bare = (np.concatenate(part) for part in zip(*losses(), strict=True))
-    if close(result, right.mean(), rtol=1e-5):
+    if close(result, right.mean(), digits=5):
         return None
-    if close(result, -right.mean(), rtol=1e-5):
+    if close(result, -right.mean(), digits=5):
         return "the sign is turned round: the loss is the negative log density."
-    if close(result, np.mean([part.mean() for part, _ in losses()]), rtol=1e-5):
+    if close(result, np.mean([part.mean() for part, _ in losses()]), digits=5):
         return "the folds have different sizes: take the mean over rows, not over folds."
-    if close(result, right.sum(), rtol=1e-5):
+    if close(result, right.sum(), digits=5):
         return "that is the sum over rows; the mean is asked for."
-    if close(result, bare.mean(), rtol=1e-5):
+    if close(result, bare.mean(), digits=5):
         return "the variance lacks the noise: a target is predicted, not the function."
-    if close(result, np.concatenate([part for part, _ in losses(leak=True)]).mean(), rtol=1e-5):
+    if close(result, np.concatenate([part for part, _ in losses(leak=True)]).mean(), digits=5):
         return "the model has seen the fold that it predicts; learn from the other rows only."
-    if close(result, np.concatenate([part for part, _ in losses(swap=True)]).mean(), rtol=1e-5):
+    if close(result, np.concatenate([part for part, _ in losses(swap=True)]).mean(), digits=5):
         return "you learnt from the fold and predicted the rest; the other way round."
-    if close(result, np.concatenate([part for part, _ in losses(alpha=0.5)]).mean(), rtol=1e-5):
+    if close(result, np.concatenate([part for part, _ in losses(alpha=0.5)]).mean(), digits=5):
         return "that is the loss at α = 0.5; hand the power on to training.fit."
     return ("not the loss asked for: learn from the rows outside a fold with the options given, predict the fold, "
             "average.")
@@ -262,16 +270,16 @@ quiz_of(
     ),
     question(
         "Leave-one-out at fixed parameters is exact for Gaussian noise. Why can it still be too good?",
-        [("the sites are approximate", "for Gaussian noise they are not."),
-         ("kernel, noise and pseudo-inputs have seen the datum", None),
+        [("kernel, noise and pseudo-inputs have seen the datum", None),
+         ("the sites are approximate", "for Gaussian noise they are not."),
          ("the leverages are estimated", "they are computed exactly.")],
         why="All data stayed in the learning, whoever leaves the posterior.",
     ),
     question(
         "When does such optimism mislead the choice of α?",
         [("when it is large", "if it is equally large at every power, the order of the powers stays."),
-         ("when it differs between powers", None),
-         ("when the data are few", "few data make it larger, but only a difference changes the order.")],
+         ("when the data are few", "few data make it larger, but only a difference changes the order."),
+         ("when it differs between powers", None)],
         why="A choice compares estimates, so only differences between their errors matter.",
     ),
     question(

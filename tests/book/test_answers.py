@@ -61,7 +61,8 @@ def mistaken(declared):
                 ends = [np.ceil(place.low), np.floor(place.high), place.low, place.high]      # a whole number if there is one
                 values.append(next(end for end in ends if np.isfinite(end) and place.fits(end)))
             else:
-                values.append(place.centre)
+                too_coarse = place.tolerance > declared.near(value).tolerance and place.fits(value)
+                values.append(place.centre + 0.9 * place.tolerance * too_coarse)
         yield values, hint
 
 
@@ -94,7 +95,8 @@ def test_right_numbers_in_the_reverse_order_are_told_so(name):
 def test_a_choice_is_made_by_letter_or_text_and_every_wrong_option_has_a_hint(name):
     declared = DECLARED[name]
     for letter, (text, hint) in zip(declared.letters, declared.options):
-        assert feedback(name, letter) == feedback(name, letter.upper()) == feedback(name, text) == hint
+        for said in (letter, letter.upper(), text, f"({letter})", f"{letter}.", [letter]):
+            assert feedback(name, said) == hint
     assert len(declared.options) >= 3 and [hint for _, hint in declared.options].count(None) == 1
     assert feedback(name, "z") == declared.which()
 
@@ -109,21 +111,46 @@ def test_a_quiz_is_asked_and_answered(capsys):
         exercises.quiz(name, right)
         said = " ".join(capsys.readouterr().out.split())
         assert all(f"{place}. Correct. {question.why}" in said for place, question in enumerate(questions, start=1))
-        exercises.quiz(name, "?")
-        assert capsys.readouterr().out.count("Not yet: choose one") == len(questions)
+        for separated in (", ".join(right), list(right), [f"({letter})" for letter in right], right.upper()):
+            exercises.quiz(name, separated)
+            assert " ".join(capsys.readouterr().out.split()) == said
+        for nothing in ("?", [None] * len(questions), "-" * len(questions)):
+            exercises.quiz(name, nothing)
+            assert capsys.readouterr().out.count("Not yet: choose one") == len(questions)
         hints = [hint for question in questions for _, hint in question.options if hint]
         assert len(set(hints)) == len(hints)
     with pytest.raises(ValueError, match="no quiz"):
         exercises.quiz("gp-2-half")
 
 
+@pytest.mark.parametrize("name", QUIZZES)
+def test_the_right_letters_of_a_quiz_cannot_be_guessed(name):
+    """No letter is right in more than half of the questions, rounded up, and the printed example is not the answer."""
+    questions = DECLARED[name].questions
+    right = "".join(question.letters[question.right] for question in questions)
+    assert max(map(right.count, right)) <= (len(right) + 1) // 2
+    assert f'"{right}"' not in exercises.Questions(DECLARED[name]).how
+
+
+@pytest.mark.parametrize("answers", ["abcabc", 1212, 1.0])
+def test_a_quiz_says_how_its_answers_are_written(answers):
+    with pytest.raises(ValueError, match=r"questions, and 6 answers were given|one for each question"):
+        exercises.quiz("gp-quiz", answers)
+
+
+def test_a_quiz_that_is_checked_says_how_it_is_answered():
+    with pytest.raises(ValueError, match=r'quiz\("gp-quiz", "abc"\)'):
+        exercises.check("gp-quiz", "abc")
+
+
 @pytest.mark.parametrize(("text", "value"), [("0.25", 0.25), ("0,25", 0.25), ("1/4", 0.25), ("2.5e-1", 0.25), ("-3", -3),
-                                             ("−3", -3), (" 7 ", 7), ("+.5", 0.5), ("1,5/3", 0.5), ("3.", 3)])
+                                             ("−3", -3), (" 7 ", 7), ("+.5", 0.5), ("1,5/3", 0.5), ("3.", 3),
+                                             ("2 160 000", 2160000), ("60\u202f000", 60000), ("inf", np.inf), ("−∞", -np.inf)])
 def test_numbers_are_read_as_people_write_them(text, value):
     assert read_number(text) == value
 
 
-@pytest.mark.parametrize("text", ["", "two", "1/0", "1/2/3", "1,234.5", "0x10", "nan", "inf", "1e999", "3 %", "1 2", "--1"])
+@pytest.mark.parametrize("text", ["", "two", "1/0", "1/2/3", "1,234.5", "0x10", "nan", "1e999", "3 %", "1 2", "--1"])
 def test_what_is_no_number_is_said_to_be_none(text):
     with pytest.raises(Feedback, match="number"):
         read_number(text)

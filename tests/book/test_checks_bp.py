@@ -1,7 +1,9 @@
 """The checkers of "Beyond the probit": right answers pass, usual mistakes are named."""
 
 import numpy as np
+import scipy.linalg
 from conftest import changed, checker_tests
+from exercises import check
 from scipy.stats import poisson
 from test_checks_sc import moments
 
@@ -43,6 +45,26 @@ def visit(m, V, a, h, y, tau, nu, alpha, residual=True, with_h=False, whole=Fals
     return m + Va * (dnu - dtau * mu) / (1 + dtau * s), V - np.outer(Va, Va) * dtau / (1 + dtau * s), new_tau, new_nu
 
 
+def finite_differences(y, f, step=1e-5):
+    log_p = lambda f: waiting(y, f)[0]
+    ahead, here, behind = log_p(f + step), log_p(f), log_p(f - step)
+    return here, (ahead - behind) / (2 * step), waiting(y, f)[2]
+
+
+def slopes_by_complex_steps(y, f):
+    return waiting(y, f)[0], np.imag(waiting(y, f + 1e-30j)[0]) / 1e-30, np.imag(waiting(y, f + 1e-30j)[1]) / 1e-30
+
+
+def solved(solve):
+    """A visit that solves with the new precision: right, but not in O(M²)."""
+    def anew(m, V, a, h, y, tau, nu, alpha):
+        new_tau, new_nu = visit(m, V, a, h, y, tau, nu, alpha)[2:]
+        larger = np.eye(len(m)) + (new_tau - tau) * np.outer(V @ a, a)
+        return solve(larger, m + (new_nu - nu) * V @ a), solve(larger, V), new_tau, new_nu
+
+    return anew
+
+
 def otherwise(**options):
     return lambda *arguments: mean_step(*arguments, **options)
 
@@ -72,6 +94,9 @@ ALSO_RIGHT = [
     ("bp-3-wild", ["3", "-1/6", "8"]),
     ("bp-7-missing", (np.linspace(0, 1, 5), np.linspace(-9, -8.5, 5), np.full(5, -8.0))),
     ("bp-7-missing", (POWERS, np.array([-119.0, -70.0, -60.0]), np.array([-120.0, -119.0, -118.0]))),     # three digits
+    ("bp-7-missing", (POWERS, [-18.2, -18.2, -18.2], [-18.2, -18.2, -18.2])),       # nothing is missing, to three digits
+    ("bp-7-missing", (POWERS, [-7.98, -7.95, -7.93], [-7.98, -7.95, -7.93])),
+    ("bp-5-likelihood", slopes_by_complex_steps),
     ("bp-8-loses", np.array(loses())),
 ]
 WRONG = [
@@ -96,18 +121,24 @@ WRONG = [
     ("bp-5-likelihood", changed(waiting, 1, lambda d: 2 * d), "first derivative"),
     ("bp-5-likelihood", changed(waiting, 2, lambda d: -d), "log-concave"),
     ("bp-5-likelihood", changed(waiting, 2, lambda d: 2 * d), "second derivative in f"),
+    ("bp-5-likelihood", finite_differences, "exact up to rounding"),
     ("bp-6-sequential", lambda *given: visit(*given, residual=False), "h is missing"),
     ("bp-6-sequential", lambda *given: visit(*given, with_h=True), "Csató"),
     ("bp-6-sequential", changed(visit, 3, lambda nu: nu + 1), "in this order"),
     ("bp-6-sequential", lambda *given: visit(*given, whole=True), "counted twice"),
     ("bp-6-sequential", changed(visit, 0, lambda m: m + 1), "Sherman and Morrison"),
+    ("bp-6-sequential", solved(lambda A, b: np.linalg.solve(A, b)), "O(M³)"),
+    ("bp-6-sequential", solved(lambda A, b: np.linalg.inv(A) @ b), "O(M³)"),
+    ("bp-6-sequential", solved(lambda A, b: scipy.linalg.lu_solve(scipy.linalg.lu_factor(A), b)), "O(M³)"),
     ("bp-7-missing", (POWERS, SPARSE), "as a tuple of 3"),
     ("bp-7-missing", (POWERS[:2], SPARSE[:2], FULL[:2]), "S at least 3"),
     ("bp-7-missing", (SPARSE, FULL, POWERS), "between 0 and 1"),
+    ("bp-7-missing", (POWERS, SPARSE, np.full(3, -np.inf)), "is infinite"),
     ("bp-7-missing", (POWERS[::-1], SPARSE[::-1], FULL[::-1]), "rise from 0 to 1"),
-    ("bp-7-missing", (POWERS, FULL, FULL), "really sparse"),
-    ("bp-7-missing", (POWERS, np.full(3, -90.0), FULL), "was the power handed on"),
+    ("bp-7-missing", (POWERS, FULL - 1 / 3, FULL - 1 / 3), "really sparse"),
+    ("bp-7-missing", (POWERS, np.full(3, -90 - 1 / 3), FULL), "was the power handed on"),
     ("bp-7-missing", (POWERS, SPARSE + 10, FULL), "both are bounds"),
+    ("bp-7-missing", (POWERS, SPARSE + 10, FULL), "has each fit converged"),
     ("bp-7-missing", (POWERS, SPARSE - 20 * POWERS * 4, FULL), "learnt anew"),
     ("bp-8-loses", [1.0, 1.0], "into the tail"),
     ("bp-8-loses", [loses()[0], 1.0], "the first is right"),
@@ -115,3 +146,9 @@ WRONG = [
 
 
 test_right_answer_passes, test_usual_mistake_is_named = checker_tests(RIGHT, WRONG, ALSO_RIGHT)
+
+
+def test_the_solvers_are_back_after_the_check(capsys):
+    solvers = np.linalg.solve, scipy.linalg.cholesky
+    check("bp-6-sequential", solved(lambda A, b: np.linalg.solve(A, b)))
+    assert (np.linalg.solve, scipy.linalg.cholesky) == solvers

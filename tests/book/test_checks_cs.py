@@ -1,8 +1,10 @@
 """The checkers of chapter "Sparse EP by projection": right answers pass, usual mistakes are named."""
 
 import numpy as np
+import pytest
 from checks import cs
 from conftest import changed, checker_tests
+from exercises import feedback
 from scipy.linalg import block_diag
 
 from pepcore import datasets, online
@@ -52,6 +54,11 @@ def struck_out(alpha, C, K, k, own, q, r, i):
     return drop(*include(alpha, C, k, q, r), K, i)
 
 
+def newcomer_first(*given):
+    (alpha, C), order = swap(*given), [3, 0, 1, 2]
+    return alpha[order], C[np.ix_(order, order)]
+
+
 def newcomer_out(alpha, C, K, k, own, q, r, i):
     return swap(alpha, C, K, k, own, q, r, len(K))
 
@@ -91,6 +98,14 @@ def one_by_one(alpha, C, K, gone):
         stay = np.arange(len(K)) != i
         (alpha, C), K, names = forget(alpha, C, K, i), K[np.ix_(stay, stay)], np.delete(names, i).tolist()
     return paid
+
+
+def popping(alpha, C, K, gone):
+    """Takes the names out of the list itself."""
+    taken = []
+    while gone:
+        taken.append(gone.pop(0))
+    return one_by_one(alpha, C, K, taken)
 
 
 def of_the_mean(alpha, C, K, gone):
@@ -142,6 +157,10 @@ RIGHT = {
 }
 ALSO_RIGHT = [
     ("cs-3-prune", one_by_one),
+    ("cs-3-prune", popping),
+    ("cs-6-yours", (FIRST, 1e-3 * -SECOND, FULL)),          # has forgotten these places: hardly moves, and any way it likes
+    ("cs-6-yours", (FIRST, np.roll(SECOND, 12), FULL)),     # a time series, and the wrong hump
+    ("cs-6-yours", (FIRST, 0 * FULL, FULL)),
     ("cs-7-nystrom", [[0.0], [5.0], 5.0, 0.1]),
     ("cs-8-order", far_from_the_basis()),
 ]
@@ -156,6 +175,7 @@ WRONG = [
     ("cs-3-prune", lambda *given: 1.0, "not the price of a single one"),
     ("cs-4-swap", struck_out, "the others were left"),
     ("cs-4-swap", condition, "moves the values that stay"),
+    ("cs-4-swap", newcomer_first, "only in another order"),
     ("cs-4-swap", newcomer_out, "the newcomer went out again"),
     ("cs-4-swap", forget_first, "the old vector went first"),
     ("cs-4-swap", lambda *given: swap(*given, corner=False), "own prior variance in its corner"),
@@ -174,8 +194,10 @@ WRONG = [
     ("cs-8-order", np.arange(100), "nobody waits"),
     ("cs-8-order", sent_ahead(11, 10), "one place more than the room has"),
     ("cs-8-order", np.roll(np.arange(100), -1), "Its distance is"),
-    ("cs-8-order", np.roll(np.arange(100), 1), "when each datum is read"),
-    ("cs-8-order", np.argsort(sent_ahead(10)), "Its distance is"),
+    ("cs-8-order", np.roll(np.arange(100), 1), "it has not come in yet"),
+    ("cs-8-order", sent_ahead(20, 19), "it has not come in yet"),
+    ("cs-8-order", np.argsort(sent_ahead(10)), "when each datum is read"),
+    ("cs-8-order", np.argsort(far_from_the_basis()), "when each datum is read"),
     ("cs-7-nystrom", ([], [5.0], 5.0, 0.1), "at least one"),
     ("cs-8-order", np.zeros(100), "once"),
     ("cs-8-order", np.zeros(5), "shape (100,)"),
@@ -191,3 +213,9 @@ def test_the_process_of_the_checks_is_a_proper_one():
     assert alpha.shape == (4,)
     assert np.linalg.eigvalsh(covariance).min() > 0
     assert np.linalg.eigvalsh(K - covariance).min() > 0
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_constant_stream_is_compared_without_a_warning():
+    assert feedback("cs-6-yours", (0 * FULL, SECOND, FULL)) is None
+    assert feedback("cs-6-yours", (FIRST, -SECOND, FULL)).startswith("one of the streams runs against")

@@ -48,7 +48,7 @@ SEEN = left_out(*FIT.predict_f(X), FIT.sites.tau, FIT.sites.nu, LABELS, cavity=F
 RIGHT = {
     "ep-1-mixture": (-0.1, 2.365),
     "ep-2-step": moments,
-    "ep-3-worth": 4.0,
+    "ep-3-worth": 6.25,
     "ep-4-loo": left_out,
     "ep-5-step": longest,
     "ep-6-alike": (alike, 5),
@@ -58,6 +58,7 @@ ALSO_RIGHT = [
     ("ep-8-yours", (KERNEL, X, LABELS, [float(f"{value:.3g}") for value in LEFT_OUT])),
     ("ep-2-step", lambda *given: np.array(moments(*given))),
     ("ep-2-step", lambda *given: list(moments(*given))),
+    ("ep-5-step", lambda e: float(f"{longest(e):.6g}")),
 ]
 WRONG = [
     ("ep-2-step", lambda *given: moments(*given)[:2], "three things"),
@@ -83,10 +84,12 @@ WRONG = [
     ("ep-5-step", lambda e: 0.5 * longest(e), "the edge of stability"),
     ("ep-5-step", lambda e: np.max(2 / (1 - np.asarray(e)).real), "take the minimum"),
     ("ep-5-step", lambda e: 3.0, "you say 3"),
+    ("ep-5-step", lambda e: float(f"{longest(e):.3g}"), "found on a grid"),
+    ("ep-5-step", lambda e: np.floor(1000 * longest(e)) / 1000 - 1e-4, "found on a grid"),
     ("ep-5-step", lambda e: np.min(2 / (1 - np.asarray(e)).real), "imaginary part"),
     ("ep-5-step", lambda e: np.min(2 / np.abs(1 - np.asarray(e))), "only if w were real"),
     ("ep-5-step", lambda e: longest(e) if np.isrealobj(e) else 0.1, "not for complex ones"),
-    ("ep-5-step", lambda e: min(1.0, longest(e)), "cut the answer off"),
+    ("ep-5-step", lambda e: min(1.0, longest(e)), "do not cut the answer off"),
     ("ep-5-step", lambda e: longest(e) if np.real(e).min() > -2 else 0.9, "in most cases"),
     ("ep-6-alike", (lambda *given: alike(*given, others=given[2]), 5), "own one has to come out"),
     ("ep-6-alike", (lambda *given: alike(*given, others=0), 5), "prior alone"),
@@ -103,6 +106,7 @@ WRONG = [
     ("ep-8-yours", (KERNEL, X, LABELS > 0, LEFT_OUT), "-1 and +1"),
     ("ep-8-yours", (KERNEL, X, LABELS, 1.1 * LEFT_OUT), "was it learnt"),
     ("ep-8-yours", (KERNEL, X, LABELS, [float(f"{value:.1g}") for value in LEFT_OUT]), "was it learnt"),
+    ("ep-8-yours", (KERNEL, X, LABELS, np.round(LEFT_OUT, 3)), "not only three digits after the point"),
     ("ep-8-yours", (KERNEL, X[:5], LABELS[:5], LEFT_OUT[:5]), "20 to 400 rows"),
     ("ep-8-yours", (1.0, X, LABELS, LEFT_OUT), "comes the kernel"),
 ]
@@ -144,7 +148,8 @@ def test_mistakes_with_the_two_humps_are_named(capsys):
     assert abs(both - truth) < abs(one - truth)
     assert check("ep-7-modes", both)
     for answer, hint in ((2 * one, "adding logarithms"), (one, "one hump's"), (wide, "wide fixed point"),
-                         (truth, "exact value"), (-50.0, "What is each of the two an estimate of?")):
+                         (truth, "exact value"),
+                         (np.round(both, 1), "close: two digits"), (-50.0, "What is each of the two an estimate of?")):
         capsys.readouterr()
         assert not check("ep-7-modes", answer)
         assert hint in " ".join(capsys.readouterr().out.split())

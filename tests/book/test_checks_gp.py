@@ -42,7 +42,9 @@ def pathwise(K_sx, K_hat, f_s, f_x, epsilon, y):
 
 k = np.exp(-0.5 * 1.5**2)
 KERNEL, INPUTS = SquaredExponential(1.3, 0.7), np.random.default_rng(5).normal(size=(60, 2))
-MISSED = np.array([feature_map(KERNEL, INPUTS[:M], INPUTS).h.sum() / (1.3 * 60) for M in gp.SIZES])
+PLACES = [INPUTS[:M] for M in gp.SIZES]
+MISSED = np.array([feature_map(KERNEL, Z, INPUTS).h.sum() / (1.3 * 60) for Z in PLACES])
+SMOOTH = SquaredExponential(1.0, 50.0)      # here five pseudo-inputs miss nothing but what the jitter lets them miss
 RIGHT = {
     "gp-1-one-datum": (1.6 * k, np.sqrt(1 - 0.8 * k**2)),
     "gp-2-half": np.sqrt(np.log(2)),
@@ -50,10 +52,11 @@ RIGHT = {
     "gp-4-pathwise": pathwise,
     "gp-5-pull-back": back_through_cholesky(mirror),
     "gp-6-clothes": lambda gamma, beta, K: (K @ gamma, K - K @ beta @ K),
-    "gp-8-yours": (KERNEL, INPUTS, MISSED),
+    "gp-8-yours": (KERNEL, INPUTS, PLACES, MISSED),
 }
 ALSO_RIGHT = [
-    ("gp-8-yours", (KERNEL, INPUTS, np.round(MISSED, 3))),
+    ("gp-8-yours", (KERNEL, INPUTS, PLACES, [float(f"{share:.3g}") for share in MISSED])),
+    ("gp-8-yours", (SMOOTH + SMOOTH, INPUTS, tuple(PLACES), [1e-6, 1e-6, 1e-6, 2e-6])),
 ]
 WRONG = [
     ("gp-3-chain", leave_one_out, "all others"),
@@ -70,14 +73,22 @@ WRONG = [
     ("gp-6-clothes", lambda gamma, beta, K: (K @ gamma, K @ beta @ K), "explained"),
     ("gp-6-clothes", lambda gamma, beta, K: (K @ gamma, K), "prior included"),
     ("gp-6-clothes", lambda gamma, beta, K: K @ gamma, "the mean (M,) and the covariance"),
-    ("gp-8-yours", (KERNEL, INPUTS, [0.5, 0.4, 0.3]), "four shares"),
-    ("gp-8-yours", (KERNEL, INPUTS[:10], MISSED), "at least 50 rows"),
-    ("gp-8-yours", (KERNEL, INPUTS, np.zeros(4)), "nothing is missed"),
-    ("gp-8-yours", (KERNEL, INPUTS, 60 * MISSED), "lies between 0 and 1"),
-    ("gp-8-yours", (KERNEL, INPUTS, 0.2 * MISSED), "below the floor"),
-    ("gp-8-yours", (KERNEL, INPUTS, MISSED[::-1]), "the order of the sizes"),
-    ("gp-8-yours", (1.0, INPUTS, MISSED), "comes the kernel"),
-    ("gp-6-clothes", lambda gamma, beta, K: (np.linalg.solve(K, gamma), K), "multiply"),
+    ("gp-8-yours", (KERNEL, INPUTS, MISSED), "a tuple of 4"),
+    ("gp-8-yours", (KERNEL, INPUTS, PLACES, [0.5, 0.4, 0.3]), "four shares"),
+    ("gp-8-yours", (KERNEL, INPUTS[:10], PLACES, MISSED), "50 to 1000 rows"),
+    ("gp-8-yours", (KERNEL, np.zeros((1001, 2)), PLACES, MISSED), "50 to 1000 rows"),
+    ("gp-8-yours", (KERNEL, INPUTS, PLACES[:3], MISSED), "four arrays of pseudo-inputs"),
+    ("gp-8-yours", (KERNEL, INPUTS, PLACES[::-1], MISSED), "M = 5, 10, 20, 40 in this order"),
+    ("gp-8-yours", (KERNEL, INPUTS, PLACES, np.zeros(4)), "nothing is missed"),
+    ("gp-8-yours", (KERNEL, INPUTS, PLACES, 60 * 1.3 * MISSED), "lies between 0 and 1"),
+    ("gp-8-yours", (KERNEL, INPUTS, PLACES, 1.3 * MISSED), "per row"),
+    ("gp-8-yours", (KERNEL, INPUTS, PLACES, 1 - MISSED), "the features explain"),
+    ("gp-8-yours", (KERNEL, INPUTS, PLACES, np.sqrt(MISSED)), "a variance already"),
+    ("gp-8-yours", (KERNEL, INPUTS, PLACES, [0.9] * 4), "for M = 5, 10, 20, 40 this is not the share"),
+    ("gp-8-yours", (KERNEL, INPUTS, PLACES, [*MISSED[:3], 0.9 * MISSED[3]]), "for M = 40 this is not the share"),
+    ("gp-8-yours", (KERNEL, INPUTS, PLACES, MISSED[::-1]), "reversed"),
+    ("gp-8-yours", (1.0, INPUTS, PLACES, MISSED), "comes the kernel"),
+    ("gp-6-clothes", lambda gamma, beta, K: (np.linalg.solve(K, gamma), K), "the units"),
 ]
 
 
@@ -88,4 +99,6 @@ def test_random_rows_are_not_good_enough_for_the_research_exercise(capsys):
     _, X = gp.nystrom_problem()
     assert not check("gp-7-nystrom", X[:20])
     assert "miss" in capsys.readouterr().out
-    assert not check("gp-7-nystrom", np.zeros((20, 10)))
+    for twice in (np.zeros((20, 10)), X[[*range(19), 4]], X[[*range(19), 4]] + 1e-4 * np.eye(20, 10)):
+        assert not check("gp-7-nystrom", twice)
+        assert "(nearly) coincide" in capsys.readouterr().out

@@ -58,6 +58,7 @@ CLASSES = np.arange(60) % 3
 EP = np.random.default_rng(8).dirichlet(np.ones(3), 60) + 2.0 * np.eye(3)[CLASSES]
 EP /= EP.sum(axis=1, keepdims=True)
 SEP = 0.9 * EP + 0.1 / 3
+UNLUCKY = np.where(np.arange(60) < 17, EP.argmax(axis=1), (EP.argmax(axis=1) + 1) % 3)        # 17 of 60 are right
 RIGHT = {
     "mc-1-pieces": np.log(2.0 ** (C - 1) / C),
     "mc-2-site": sites_by_integration,
@@ -71,6 +72,9 @@ RIGHT = {
 ALSO_RIGHT = [
     ("mc-5-batch", "0.0215 0.333 225 0.0488".split()),
     ("mc-2-site", sites_of_joined_tuples),
+    ("mc-7-yours", (CLASSES, EP.round(3), SEP.round(3))),
+    ("mc-7-yours", (CLASSES, EP.round(2), SEP.round(2))),
+    ("mc-7-yours", (UNLUCKY, EP, SEP)),
     ("mc-4-cavity", ("5.5", "12.25", "7.5", few_enough())),
 ]
 WRONG = [
@@ -89,6 +93,7 @@ WRONG = [
     ("mc-2-site", lambda *_: np.zeros(4), "neither τ is right"),
     ("mc-6-groups", np.arange(25), "25 groups"),
     ("mc-6-groups", np.full(25, 0.5), "whole numbers"),
+    ("mc-6-groups", np.full(25, np.inf), "whole numbers"),
     ("mc-6-groups", np.zeros(25), "away from EP"),
     ("mc-7-yours", (CLASSES, EP, EP), "was the approximation handed on"),
     ("mc-7-yours", (CLASSES, np.log(EP), SEP), "log probabilities"),

@@ -69,15 +69,29 @@ LIMIT = (largest(lambda step: errors_of_steps(20, step)[-1] <= 1 + 1e-9, STEPS),
          largest(lambda N: np.all(np.diff(errors_of_steps(N, 1.0)) < -1e-9), range(1, 20)))
 
 
-def fit(kernel, Z, X, y, noise):
-    Q = kernel(X, Z) @ np.linalg.solve(kernel(Z) + 1e-6 * np.eye(len(Z)), kernel(Z, X))
+def fit(kernel, Z, X, y, noise, jitter=1e-6):
+    Q = kernel(X, Z) @ np.linalg.solve(kernel(Z) + jitter * np.eye(len(Z)), kernel(Z, X))
     S = Q + noise * np.eye(len(y))
     return 0.5 * y @ np.linalg.solve(S, y), 0.5 * np.linalg.slogdet(S)[1], (np.trace(kernel(X)) - np.trace(Q)) / (2 * noise)
 
 
-def gain(kernel, beta, gamma, X, y, noise, sign=1.0, terms=1):
-    few, all_points = (fit(kernel, Z, X, y, noise) for Z in (beta, np.vstack([beta, gamma])))
+def gain(kernel, beta, gamma, X, y, noise, sign=1.0, terms=1, jitter=1e-6):
+    few, all_points = (fit(kernel, Z, X, y, noise, jitter) for Z in (beta, np.vstack([beta, gamma])))
     return sign * (sum(few[:terms]) - sum(all_points[:terms]))
+
+
+def gain_with_relative_jitter(kernel, *given):
+    return gain(kernel, *given, jitter=1e-6 * kernel.variance)
+
+
+def with_weights(kernel, beta, gamma, X, y, noise):
+    """The gain by features and the weights of the ridge regression."""
+    def fit_of(Z):
+        A = np.linalg.solve(np.linalg.cholesky(kernel(Z) + 1e-6 * np.eye(len(Z))), kernel(Z, X))
+        m = np.linalg.solve(noise * np.eye(len(Z)) + A @ A.T, A @ y)
+        return 0.5 * (np.sum((y - A.T @ m) ** 2) / noise + m @ m)
+
+    return fit_of(beta) - fit_of(np.vstack([beta, gamma]))
 
 
 def greedy_places():
@@ -94,6 +108,7 @@ def greedy_places():
 X = np.random.default_rng(9).normal(size=(60, 2))
 POINTS = Matern52(1.1, 0.9), X[:4], X[4:9], X, np.sin(2 * X[:, 0]), 0.2
 GAIN = gain(*POINTS)
+SMOOTH = SquaredExponential(25.0, 6.0), np.linspace(-1, 1, 6)[:, None] * [1, 0], *POINTS[2:]
 RIGHT = {
     "og-1-shift": (6, 9, 2),
     "og-2-residual": of_the_slope,
@@ -107,6 +122,11 @@ RIGHT = {
 ALSO_RIGHT = [
     ("og-8-yours", (*POINTS, float(f"{GAIN:.3g}"))),
     ("og-2-residual", lambda x, v, l: bell(x, v, l) * x / l / v**0.5),
+    ("og-2-residual", lambda *given: [float(f"{value:.6g}") for value in of_the_slope(*given)]),
+    ("og-6-gain", with_weights),
+    ("og-6-gain", lambda *given: float(f"{gain(*given):.6g}")),
+    ("og-8-yours", (*SMOOTH, gain(*SMOOTH))),
+    ("og-8-yours", (*SMOOTH, gain_with_relative_jitter(*SMOOTH))),
     ("og-4-step", ("0.0909", "0.909", near_enough(SURE), near_enough(WIDE))),
 ]
 WRONG = [
@@ -126,6 +146,8 @@ WRONG = [
     ("og-3-divergence", lambda w, V, g, A, K: divergence(w, V, g, A, K) - 0.5 * spread(V), "share"),
     ("og-6-gain", lambda *given: gain(*given, sign=-1.0), "sign"),
     ("og-6-gain", lambda *given: gain(*given, sign=2.0), "½"),
+    ("og-6-gain", lambda *given: gain(*given, jitter=0.0), "to both diagonals"),
+    ("og-6-gain", gain_with_relative_jitter, "to both diagonals"),
     ("og-6-gain", lambda *given: gain(*given, terms=3), "coupled basis"),
     ("og-6-gain", lambda *given: gain(*given, terms=2), "complexity"),
     ("og-7-places", np.linspace(0, 10, 10)[:, None], "the bound at its optimum"),
@@ -133,6 +155,12 @@ WRONG = [
     ("og-3-divergence", lambda *given: 0.0, "cross term included"),
     ("og-7-places", np.full((10, 1), np.inf), "finite"),
     ("og-7-places", np.zeros(10), "shape (10, 1)"),
+    ("og-8-yours", (Matern52, *POINTS[1:], GAIN), "a class of kernels"),
+    ("og-8-yours", (*POINTS[1:], GAIN, POINTS[0]), "first in the tuple"),
+    ("og-8-yours", (*POINTS[:5], 0.0, GAIN), "positive"),
+    ("og-8-yours", (*POINTS[:5], -0.2, GAIN), "positive"),
+    ("og-8-yours", (*POINTS[:2], np.zeros((0, 2)), *POINTS[3:], 0.0), "one place a row"),
+    ("og-8-yours", (POINTS[0], X[:4, 0], *POINTS[2:], GAIN), "one place a row"),
     ("og-8-yours", (*POINTS, -GAIN), "turned round"),
     ("og-8-yours", (*POINTS, 2 * GAIN), "factor ½"),
     ("og-8-yours", (*POINTS, GAIN / 60), "per datum"),

@@ -10,6 +10,7 @@ from scipy.stats import norm
 from pepcore import exact
 from pepcore.kernels import SquaredExponential
 from pepcore.likelihoods import Probit
+from pepcore.sites import Sites
 
 
 def divergence(alpha, deviation=2.0):
@@ -33,6 +34,15 @@ def student(y, f):
 
 def gaussian(y, f):
     return -0.5 * (y - f) ** 2, y - f, -np.ones_like(f)
+
+
+def laplace(y, f):
+    return -np.abs(y - f), np.sign(y - f), np.zeros_like(f)
+
+
+def logistic(y, f):
+    p = 1 / (1 + np.exp(-y * f))
+    return np.log(p), y * (1 - p), -p * (1 - p)
 
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(60)
@@ -82,12 +92,22 @@ RIGHT = {
     "pep-6-flips": FLIP,
     "pep-7-yours": (student, 1.0),
 }
-ALSO_RIGHT = [("pep-7-yours", [student, -1.5])]
+ALSO_RIGHT = [
+    ("pep-2-poisson", lambda *given: Sites(*poisson(*given))),
+    ("pep-7-yours", [student, -1.5]),
+    ("pep-7-yours", (logistic, 1.0)),
+]
 WRONG = [
     ("pep-2-poisson", lambda y, m, v: (np.exp(m), poisson(y, m, v)[1]), "Laplace"),
     ("pep-2-poisson", lambda y, m, v: (-poisson(y, m, v)[0], poisson(y, m, v)[1]), "sign of τ"),
     ("pep-2-poisson", lambda y, m, v: (np.exp(m + v), poisson(y, m, v)[1]), "half the variance"),
     ("pep-2-poisson", lambda y, m, v: (9.0, 1.0), "τ is not right"),
+    ("pep-2-poisson", lambda y, m, v: (np.exp(m + v**2), y - np.exp(m + v**2) * (1 - m)), "τ is not right"),
+    ("pep-2-poisson", lambda y, m, v: poisson(y, m, v**2), "not a standard deviation"),
+    ("pep-2-poisson", lambda *given: poisson(*given)[::-1], "τ first"),
+    ("pep-2-poisson", lambda *given: Sites(*poisson(*given)[::-1]), "τ first"),
+    ("pep-2-poisson", lambda *given: poisson(*given)[0], "two numbers, τ and ν"),
+    ("pep-2-poisson", lambda y, m, v: poisson(y, m, v) if y else None, "returns nothing in one of the cases"),
     ("pep-2-poisson", lambda y, m, v: (poisson(y, m, v)[0], y - poisson(y, m, v)[0]), "second term"),
     ("pep-2-poisson", lambda y, m, v: (poisson(y, m, v)[0], 9.0), "centre the site at zero"),
     ("pep-2-poisson", lambda *_: None, "returns nothing yet"),
@@ -100,12 +120,17 @@ WRONG = [
     ("pep-3-gaussian", lambda alpha, *rest: alpha * site(alpha, *rest) / np.float64(alpha), "cancel the α before you divide"),
     ("pep-3-gaussian", lambda alpha, h, noise: site(alpha, h, noise) * h / h, "ZeroDivisionError"),
     ("pep-3-gaussian", lambda *given: None, "returns nothing yet"),
-    ("pep-3-gaussian", lambda alpha, *rest: site(alpha, *rest) if alpha else None, "returns nothing yet"),
+    ("pep-3-gaussian", lambda alpha, *rest: site(alpha, *rest) if alpha else None, "returns nothing in one of the cases"),
+    ("pep-3-gaussian", lambda *given: "a text", "of type str"),
+    ("pep-3-gaussian", lambda alpha, *rest: site(alpha, *rest) if alpha else "infinite", "of type str"),
     ("pep-7-yours", (changed(student, 1, np.negative), 1.0), "sign of the first"),
     ("pep-7-yours", (changed(student, 1, lambda d: 2 * d), 1.0), "not that of your log p"),
     ("pep-7-yours", (changed(student, 2, np.negative), 1.0), "sign of the second"),
     ("pep-7-yours", (changed(student, 2, lambda d: 2 * d), 1.0), "not that of your first one"),
     ("pep-7-yours", (gaussian, 1.0), "is Gaussian"),
+    ("pep-7-yours", (laplace, 1.0), "straight line wherever it was tried"),
+    ("pep-7-yours", (laplace, 0.5), "straight line wherever it was tried"),
+    ("pep-7-yours", (laplace, -2.0), "straight line wherever it was tried"),
     ("pep-7-yours", (lambda y, f: (0 * f, 0 * f, 0 * f), 1.0), "does not depend on f"),
     ("pep-7-yours", student, "and one value y"),
 ]

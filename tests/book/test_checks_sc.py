@@ -45,14 +45,24 @@ def scale_slope(A, h, tau, nu, alpha, features=0.5, gamma_too=True, weight=None,
 MEANS = np.array([ndtr(0.5), average(lambda f: np.sqrt(ndtr(f))) ** 2, np.exp(average(log_ndtr))])
 LABELS = np.random.default_rng(6).choice([-1.0, 1.0], 40)
 CHANCES = np.array([ndtr(size * (LABELS + np.random.default_rng(7).normal(size=40))) for size in (0.8, 1.2)])
+FEW_NEGATIVE = np.where(np.arange(50) < 44, 1.0, -1.0)     # 88 % have the label +1, and are easy to tell
+SURE = np.where(FEW_NEGATIVE > 0, 0.9, 0.6)
+GIVEN_UP = 0.5 + 1e-3 * np.where(np.arange(40) % 20 < 8, LABELS, -LABELS)     # right for 16 of the 40
 RIGHT = {
     "sc-1-mean": MEANS,
     "sc-2-forget": 9,
     "sc-3-price": pays,
     "sc-4-gradient": scale_slope,
+    "sc-6-yours": (LABELS, *CHANCES),
     "start-noise": 0.232,
 }
 ALSO_RIGHT = [
+    ("sc-3-price", lambda *given: pays(*given).astype(int)),
+    ("sc-6-yours", (FEW_NEGATIVE, 0.95 * SURE, SURE)),
+    ("sc-6-yours", (LABELS, GIVEN_UP, CHANCES[1])),
+    ("sc-6-yours", (FEW_NEGATIVE, np.full(50, 0.499), SURE)),
+    ("sc-6-yours", (-FEW_NEGATIVE, np.full(50, 0.501), 1 - SURE)),
+    ("sc-6-yours", (LABELS, *np.where(np.arange(40) % 20 < 8, CHANCES, 1 - CHANCES))),
     ("start-evidence", "the one with the smallest loss on data that were held back"),
     ("start-fan", "C"),
 ]
@@ -61,7 +71,10 @@ WRONG = [
     ("sc-3-price", lambda *given: pays(*given).astype(float), "Booleans"),
     ("sc-3-price", lambda *given: ~pays(*given), "other way round"),
     ("sc-3-price", lambda *given: pays(*given, weight=1.0), "that is 1 at α = 1 only"),
-    ("sc-3-price", lambda y, mean, *_: y * mean < 0, "answer for α = 1"),
+    ("sc-3-price", lambda *given: 2 * pays(*given), "Booleans"),
+    ("sc-3-price", lambda y, mean, *_: y * mean < 0, "answer for α = 1; at α = 0.5"),
+    ("sc-3-price", lambda y, m, v, a: pays(y, m, v, a) if a else y * m < 0, "what is the sign of d2"),
+    ("sc-3-price", lambda y, m, v, a: pays(y, m, v, a, weight=max(a, 0.25)), "what is the sign of d2"),
     ("sc-3-price", lambda y, mean, *_: mean < 0, "times the mean"),
     ("sc-3-price", lambda y, *_: y > 2, "of 400 are wrong"),
     ("sc-4-gradient", lambda *given: -scale_slope(*given), "energy"),
@@ -75,11 +88,21 @@ WRONG = [
     ("sc-4-gradient", lambda *given: scale_slope(*given) + 1, "Compare with differences"),
     ("sc-4-gradient", lambda A, h, *_: A, "one number"),
     ("sc-5-walk", lambda X, y, M, start: (X, X[:M]), "comes the kernel"),
-    ("sc-5-walk", lambda X, y, M, start: (start, X[:M]), "a middle power first"),
-    ("sc-5-walk", lambda X, y, M, start: [start, X[:M]], "a middle power first"),
+    ("sc-5-walk", lambda X, y, M, start: (X[:M], start), "comes the kernel"),
+    ("sc-5-walk", lambda X, y, M, start: (start, X[:M]), "Where must a search"),
+    ("sc-5-walk", lambda X, y, M, start: [start + start, X[:M]], "Where must a search"),
     ("sc-5-walk", lambda *_: None, "returns nothing yet"),
+    ("sc-6-yours", (LABELS[:20], *CHANCES[:, :20]), "at least 30"),
+    ("sc-6-yours", (LABELS > 0, *CHANCES), "-1 and +1"),
+    ("sc-6-yours", (LABELS, CHANCES[0], 3 * CHANCES[1]), "latent means"),
+    ("sc-6-yours", (LABELS, CHANCES[0], np.round(CHANCES[1])), "decisions"),
+    ("sc-6-yours", (LABELS, *(1 - CHANCES)), "do worse than a coin"),
+    ("sc-6-yours", (LABELS, *np.maximum(CHANCES, 1 - CHANCES)), "label decided for"),
+    ("sc-6-yours", (LABELS, CHANCES[0], CHANCES[0]), "the two are the same"),
     ("start-noise", np.sqrt(start.share()), "square it"),
     ("start-noise", 100 * start.share(), "as a fraction"),
+    ("start-noise", 23, "as a fraction"),
+    ("start-noise", 23.2, "as a fraction"),
     ("start-noise", 1 - start.share(), "the curve explains"),
     ("start-noise", 1.5, "between 0 and 1"),
     ("start-noise", 0.4, "what is its variance"),

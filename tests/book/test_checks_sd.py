@@ -31,6 +31,11 @@ def closure(contains):
     return found
 
 
+def two_links(contains):
+    """The closure by one product: chains of two links at most."""
+    return contains | (contains @ contains)
+
+
 def behind(bounds, contains, close=closure, floor=True, combine=np.max):
     out = []
     for bound, row in zip(bounds, close(contains)):
@@ -45,14 +50,14 @@ KERNEL, NOISE = SquaredExponential(1.0, 0.5), 0.05
 BETA, GAMMA = np.linspace(0.5, 5.5, 4)[:, None], np.linspace(0.3, 5.7, 6)[:, None]
 
 
-def evidence(Z):
-    return power_ep.regression(KERNEL, Z, X, Y, noise=NOISE, alpha=0.0).log_evidence
+def evidence(Z, kernel=KERNEL):
+    return power_ep.regression(kernel, Z, X, Y, noise=NOISE, alpha=0.0).log_evidence
 
 
-def fit(Z):
+def fit(Z, kernel=KERNEL, jitter=1e-6):
     """½ yᵀ(Q + σ²I)⁻¹y by the weights of the features."""
-    L = np.linalg.cholesky(KERNEL(Z) + 1e-6 * np.eye(len(Z)))
-    A = np.linalg.solve(L, KERNEL(Z, X))
+    L = np.linalg.cholesky(kernel(Z) + jitter * np.eye(len(Z)))
+    A = np.linalg.solve(L, kernel(Z, X))
     m = np.linalg.solve(np.eye(len(Z)) + A @ A.T / NOISE, A @ Y / NOISE)
     return 0.5 * (np.sum((Y - A.T @ m) ** 2) / NOISE + m @ m)
 
@@ -64,6 +69,17 @@ TO_TRUTH = exact.regression(KERNEL, X, Y, noise=NOISE).log_evidence - evidence(B
 
 def yours(share):
     return KERNEL, BETA, GAMMA, X, Y, NOISE, share
+
+
+EVEN_GAMMA = np.linspace(0.3, 5.7, 20)[:, None]
+
+
+def weak(relative, lengthscale=1.5):
+    """With a kernel of small variance, where the jitter matters: relative to the variance, or the same for all."""
+    kernel, beta, gamma = SquaredExponential(0.1, lengthscale), np.linspace(0.5, 5.5, 6)[:, None], EVEN_GAMMA
+    both, jitter = np.vstack([beta, gamma]), 1e-6 * (kernel.variance if relative else 1.0)
+    share = (fit(beta, kernel, jitter) - fit(both, kernel, jitter)) / (evidence(both, kernel) - evidence(beta, kernel))
+    return kernel, beta, gamma, X, Y, NOISE, share
 
 
 def moved(M, sweeps=40):
@@ -103,6 +119,8 @@ ALSO_RIGHT = [
     ("sd-4-behind", lambda bounds, contains: behind(bounds, contains).tolist()),
     ("sd-5-rows", ["0.763", "0.459", "2.16"]),
     ("sd-6-yours", yours(float(f"{GAIN / GAP:.2g}"))),
+    ("sd-6-yours", weak(relative=True)),
+    ("sd-6-yours", weak(relative=False)),
     ("sd-7-budget", (GOOD, np.array([[4.4]]))),
     ("sd-7-budget", (GOOD, [])),
 ]
@@ -122,6 +140,7 @@ WRONG = [
     ("sd-3-leave", lambda losses: leaders(losses)[:-1], "an array of shape"),
     ("sd-3-leave", lambda losses: (leaders(losses) + 1) % losses.shape[1], "not the method that is first"),
     ("sd-4-behind", lambda bounds, contains: behind(bounds, contains, close=lambda c: c), "through another one"),
+    ("sd-4-behind", lambda bounds, contains: behind(bounds, contains, close=two_links), "may be longer"),
     ("sd-4-behind", lambda bounds, contains: behind(bounds, contains.T), "turned round: row i"),
     ("sd-4-behind", lambda bounds, contains: -behind(bounds, contains), "the sign"),
     ("sd-4-behind", lambda bounds, contains: behind(bounds, contains, floor=False), "ahead of all"),
@@ -134,6 +153,11 @@ WRONG = [
     ("sd-6-yours", yours(1 - GAIN / GAP), "leave open"),
     ("sd-6-yours", yours(GAIN), "gain in nats"),
     ("sd-6-yours", yours(GAP / GAIN), "turned round"),
+    ("sd-6-yours", yours(100 * GAIN / GAP), "not in per cent"),
+    ("sd-6-yours", yours(f"{100 * GAIN / GAP:.0f}"), "not in per cent"),
+    ("sd-6-yours", (*weak(True, 1.0)[:-1], 1 / weak(True, 1.0)[-1]), "was something learnt"),
+    ("sd-6-yours", (SquaredExponential, BETA, GAMMA, X, Y, NOISE, 0.5), "a class of kernels"),
+    ("sd-6-yours", (KERNEL, BETA, GAMMA[:0], X, Y, NOISE, 0.0), "one place a row"),
     ("sd-6-yours", yours(GAIN / TO_TRUTH), "full process"),
     ("sd-6-yours", yours(0.4321), "was something learnt"),
     ("sd-6-yours", (KERNEL, BETA, GAMMA, X, Y + 100, NOISE, 0.5), "subtract it first"),

@@ -23,6 +23,10 @@ def amplitude(y, mean, variance, with_variance=1.0):
     return np.exp(minimize_scalar(loss, bounds=(-6, 6), method="bounded", options={"xatol": 1e-7}).x)
 
 
+def per_cent(low, high):
+    return 100 * low, 100 * high
+
+
 def unequal_weights(p):
     return np.repeat([1.05, 0.95], 4) @ p / 8
 
@@ -87,11 +91,15 @@ WRONG = [
     ("wc-2-share", lambda a, b: 42.0, "is not the share of the wins"),
     ("wc-2-share", lambda a, b: share(a, b) if np.any(a != b) else 50.0, "NaN"),
     ("wc-2-share", lambda a, b: None, "returns nothing"),
+    ("wc-2-share", lambda a, b: share(a, b) if np.any(a != b) else None, "in one of the cases"),
+    ("wc-2-share", lambda a, b: share(a, b) if np.any(a != b) else [], "NaN"),
     ("wc-4-boast", lambda y, p: -boast(y, p), "sign"),
     ("wc-4-boast", lambda y, p: 100 * boast(y, p), "per cent"),
     ("wc-4-boast", lambda y, p: p.mean() - np.mean(y > 0), "that was chosen"),
     ("wc-4-boast", lambda y, p: p.mean() - np.mean((p > 0.5) == (y > 0)), "not always the probability of +1"),
     ("wc-4-boast", lambda y, p: 0.5, "not the boast"),
+    ("wc-4-boast", lambda y, p: abs(boast(y, p)), "does not boast"),
+    ("wc-4-boast", lambda y, p: max(boast(y, p), 0.0), "not the boast"),
     ("wc-5-amplitude", lambda *given: -1.0, "positive"),
     ("wc-5-amplitude", lambda *given: amplitude(*given, with_variance=0.0), "variance is scaled"),
     ("wc-5-amplitude", lambda *given: 1 / amplitude(*given), "one over c"),
@@ -113,6 +121,8 @@ WRONG = [
     ("wc-7-yours", (LABELS[:9], CHANCES[:9], 0.0, LOW, HIGH), "at least 50"),
     ("wc-7-yours", (LABELS, CHANCES, BOAST), "a tuple of 5"),
     ("wc-7-yours", with_interval(HIGH, LOW), "lower end comes first"),
+    ("wc-7-yours", with_interval(*per_cent(LOW, HIGH)), "as fractions too"),
+    ("wc-7-yours", (Y_MANY, P_MANY, BOAST_MANY, *per_cent(*bootstrap(Y_MANY, P_MANY))), "as fractions too"),
     ("wc-7-yours", (Y_MANY, P_MANY, BOAST_MANY, *bootstrap(Y_MANY, P_MANY) - BOAST_MANY), "lies around the boast"),
     ("wc-7-yours", with_interval(*np.quantile(boast_of_row(LABELS, CHANCES), [0.025, 0.975])), "single rows spread"),
     ("wc-7-yours", with_interval(BOAST - ERROR, BOAST + ERROR), "one standard error each way"),

@@ -99,6 +99,10 @@ WRONG = [
     ("wd-5-cautious", lambda densities: wd.one_standard_error(densities, largest=True), "the largest power"),
     ("wd-5-cautious", lambda densities: densities.mean(axis=1).argmax(), "a smaller one"),
     ("wd-5-cautious", lambda densities: densities.mean(axis=1).argmin(), "the worst power"),
+    ("wd-5-cautious", lambda densities: wd.one_standard_error(densities, errors=2.0), "two standard errors"),
+    ("wd-5-cautious", lambda densities: wd.one_standard_error(densities) + 1, "counts from 0"),
+    ("wd-5-cautious", lambda densities: wd.one_standard_error(densities) - 1, "not the index"),
+    ("wd-5-cautious", lambda densities: wd.one_standard_error(densities, strict=True), "behind itself"),
     ("wd-5-cautious", lambda densities: 17, "not the index"),
     ("wd-6-anew", each(anew, np.negative), "sign"),
     ("wd-6-anew", lambda *given: anew(*given, over=lambda lost: np.array([part.mean() for part in lost])), "over rows"),
@@ -126,7 +130,21 @@ test_right_answer_passes, test_usual_mistake_is_named = checker_tests(RIGHT, WRO
 def test_the_standard_error_is_that_of_the_differences(number):
     """By hand: of the powers whose mean difference from the best is within one standard error, the first."""
     densities = wd.cautious_problem(number)
-    best = max(range(6), key=lambda k: densities[k].mean())
+    powers = range(len(densities))
+    best = max(powers, key=lambda k: densities[k].mean())
     lags = [densities[best] - row for row in densities]
-    near = [k for k in range(6) if lags[k].mean() <= np.sqrt(lags[k].var(ddof=1) / 80)]
+    near = [k for k in powers if lags[k].mean() <= np.sqrt(lags[k].var(ddof=1) / 80)]
     assert wd.one_standard_error(densities) == near[0]
+
+
+def test_no_two_rules_name_the_same_power():
+    """In the first problem. There "less than one standard error" is right as well; in the second it names a power of its own."""
+    rules = {"paired": False}, {"largest": True}, {"root": False}, {"errors": 2.0}
+    first, second = wd.cautious_problem(0), wd.cautious_problem(1)
+    right, means = wd.one_standard_error(first), first.mean(axis=1)
+    named = [wd.one_standard_error(first, **rule) for rule in rules]
+    assert sorted([right - 1, right, right + 1, means.argmax(), means.argmin(), *named]) == list(range(len(first)))
+    assert wd.one_standard_error(first, strict=True) == right
+    right, strict = wd.one_standard_error(second), wd.one_standard_error(second, strict=True)
+    assert right == second.mean(axis=1).argmax()
+    assert strict not in {right - 1, right, right + 1, *(wd.one_standard_error(second, **rule) for rule in rules)}

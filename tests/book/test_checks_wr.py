@@ -64,7 +64,10 @@ RIGHT = {
     "wr-7-study": margins,
     "wr-8-yours": (MARGINS, 1 / 9),
 }
-ALSO_RIGHT = [("wr-1-sign", ["0,0625", "74/256", "1/128"])]
+ALSO_RIGHT = [
+    ("wr-1-sign", ["0,0625", "74/256", "1/128"]),
+    ("wr-2-ranks", lambda wins: [float(f"{rank:.9g}") for rank in average_ranks(wins)]),
+]
 WRONG = [
     ("wr-1-sign", (6.25, 28.9, 0.78), "Are these per cent?"),
     ("wr-1-sign", (6.2, 28.9, 0.8), "Are these per cent?"),
@@ -87,3 +90,14 @@ WRONG = [
 
 
 test_right_answer_passes, test_usual_mistake_is_named = checker_tests(RIGHT, WRONG, ALSO_RIGHT)
+
+
+def test_what_the_quiz_says_of_the_study_is_true():
+    """Ten times as many pseudo-inputs change the mean SMSE more than the power does, on all sets but perhaps wine_red."""
+    mean = SMSE.groupby(level=["data", "M"]).mean()
+    few, many = (mean[0.5].xs(M, level="M") for M in (10, 100))
+    middle = mean[[0.4, 0.5, 0.6, 0.8]]
+    by_power = (middle.max(axis=1) / middle.min(axis=1)).groupby(level="data").max()
+    assert (few / many > by_power).sum() >= 7
+    assert (by_power < 9 / 8).sum() == 5
+    assert refits.tolerance(runner.results("refits"), "smse", 0.5) < 1e-3

@@ -242,6 +242,7 @@ def test_helpers_say_what_is_wrong():
 
 def test_close_compares_with_the_largest_expected_number():
     assert close([1e-9, 1.0], [0.0, 1.0])
+    assert close(float(f"{1 / 7:.6g}"), 1 / 7) and close(float(f"{1 / 7:.3g}"), 1 / 7, digits=3)
     assert not close([1e-5, 1.0], [0.0, 1.0])
     assert not close([1.0], 1.0)
     assert not close(np.nan, 1.0)

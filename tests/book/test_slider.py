@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+import symtable
 
 import build_book
 import ipywidgets as widgets
@@ -400,3 +401,55 @@ def test_no_two_sliders_have_the_same_name():
     names = [name for path in build_book.chapters() for name in names_of_sliders(path)]
     assert sorted({name for name in names if names.count(name) > 1}) == []
     assert len(names) > 40
+
+
+def read_when_called(node):
+    """The global names that the functions in this piece of code read when they are called."""
+    def inside(table):
+        for child in table.get_children():
+            yield from (symbol.get_name() for symbol in child.get_symbols() if symbol.is_global() and symbol.is_referenced())
+            yield from inside(child)
+
+    return set(inside(symtable.symtable(ast.unparse(node), "cell", "exec")))
+
+
+def overwritten(path):
+    """(slider, name, cell) wherever a later cell assigns to a global name with which a slider draws or describes."""
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    sources = {place: "".join(cell["source"]) for place, cell in enumerate(cells) if cell["cell_type"] == "code"}
+    assigned = {place: {symbol.get_name() for symbol in symtable.symtable(source, "cell", "exec").get_symbols()
+                        if symbol.is_assigned()} for place, source in sources.items()}
+    reads = {}      # of each function of the notebook so far: the global names in it
+    for place, source in sources.items():
+        tree = ast.parse(source)
+        for node in tree.body:
+            if isinstance(node, ast.FunctionDef):
+                reads[node.name] = read_when_called(node)
+            elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda):
+                reads[node.targets[0].id] = read_when_called(node.value)
+        for call in ast.walk(tree):
+            if isinstance(call, ast.Call) and "slider" in (getattr(call.func, "attr", ""), getattr(call.func, "id", "")):
+                name = next((keyword.value.value for keyword in call.keywords if keyword.arg == "name"), f"cell {place}")
+                needed, waiting = set(), set()
+                for given in call.args[:2]:
+                    waiting |= read_when_called(given)
+                    waiting = waiting.union(*(reads.get(part.id, ()) for part in ast.walk(given) if isinstance(part, ast.Name)))
+                while waiting:
+                    needed |= (new := waiting - needed)
+                    waiting = set().union(*(reads.get(one, ()) for one in new))
+                yield from ((name, one, later) for later in sources if later > place for one in needed & assigned[later])
+
+
+@pytest.mark.parametrize("path", build_book.chapters(), ids=lambda path: path.stem)
+def test_no_later_cell_overwrites_what_a_slider_draws_with(path):
+    """In a live notebook a slider draws with the notebook's names as they are then: after the last cell has run."""
+    assert sorted(overwritten(path)) == []
+
+
+def test_an_overwritten_name_is_found_through_functions(tmp_path):
+    sources = ["scale = 2\n\n\ndef inner(x):\n    return scale * x",
+               "def draw(fig, x):\n    inner(x)\n\n\nslider(draw, lambda x: f'{unit} {x}', name='fig-x')",
+               "for scale in (1, 2):\n    [inner for inner in (scale,)]\nx, unit = 3, 'm'"]
+    cells = [{"cell_type": "code", "source": [source]} for source in sources]
+    (tmp_path / "chapter.ipynb").write_text(json.dumps({"cells": cells}))
+    assert sorted(overwritten(tmp_path / "chapter.ipynb")) == [("fig-x", "scale", 2), ("fig-x", "unit", 2)]
