@@ -72,8 +72,12 @@ def code(state):
 
 
 def machine(rows):
-    """Where the rows were computed."""
-    return " | ".join(sorted({row["machine"] for row in rows} - {""}))
+    """Where the rows were computed, in short: the processors, and those for which BLAS has its code."""
+    found = set()
+    for described in {row["machine"] for row in rows} - {""}:
+        processor, *libraries = re.sub(r" \(.*?\)", "", described).split("; ")
+        found.add(f"{processor}, BLAS for {' and '.join(sorted({library.split()[-1] for library in libraries}))}")
+    return " | ".join(sorted(found))
 
 
 def came_out(again):
