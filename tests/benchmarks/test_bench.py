@@ -25,9 +25,8 @@ def test_a_race_measures_every_entry_in_turns():
     rows = list(bench.rows_of("regression", workers, 1, {"pepcore": "0"}))
     assert [row["method"] for row in rows] == [cases.VFE, cases.PEP, "one M × N × M product"]
     assert all(row["turns"] == 2 and 0 < row["least"] <= row["seconds"] <= row["most"] for row in rows)
-    vfe, pep, floor = rows
+    vfe, pep, _ = rows
     assert vfe["values"][0] < pep["values"][0] < 0  # a bound, and a log evidence above it
-    assert floor["seconds"] < vfe["seconds"]
 
 
 def test_the_time_to_an_evidence_is_read_from_the_trace():

@@ -48,12 +48,16 @@ def test_the_first_power_of_each_fold_has_the_score_of_a_fresh_fit():
         assert model.cv_results_[f"split{k}_test_score"][0] == alone.log_density(X[left_out], y[left_out]).mean()
 
 
-def test_a_later_power_starts_where_the_one_before_it_ended():
+@pytest.mark.parametrize(("fresh", "later"), [
+    ({"max_evaluations": 40}, {"max_evaluations": 10}),
+    ({"batch": 20, "epochs": 8}, {"batch": 20, "epochs": 2}),
+], ids=["evaluations", "epochs"])  # fmt: skip
+def test_a_later_power_starts_where_the_one_before_it_ended_and_has_a_quarter_of_its_length(fresh, later):
     X, y = curve()
-    model = search(cv=[(np.arange(60), np.arange(60, 80))], alphas=(0.5, 1.0)).fit(X, y)
-    first = PowerEPRegressor(M=8, max_evaluations=40, random_state=0, alpha=0.5).fit(X[:60], y[:60])
+    model = search(cv=[(np.arange(60), np.arange(60, 80))], alphas=(0.5, 1.0), **fresh).fit(X, y)
+    first = PowerEPRegressor(M=8, random_state=0, alpha=0.5, **fresh).fit(X[:60], y[:60])
     start = {"kernel": first.kernel_, "Z": first.Z_, "noise": first.noise_}
-    second = PowerEPRegressor(**start, max_evaluations=10, random_state=0, alpha=1.0).fit(X[:60], y[:60])
+    second = PowerEPRegressor(**start, random_state=0, alpha=1.0, **later).fit(X[:60], y[:60])
     assert model.cv_results_["split0_test_score"][1] == second.log_density(X[60:], y[60:]).mean()
 
 
@@ -68,6 +72,12 @@ def test_the_best_mean_score_wins():
     assert model.best_score_ == results["mean_test_score"].max()
     assert results["rank_test_score"][model.best_index_] == 1
     assert [setting["alpha"] for setting in results["params"]] == [0.0, 0.5, 1.0]
+
+
+def test_powers_of_one_score_share_their_rank_and_the_smallest_is_chosen():
+    model = search(alphas=(0.5, 1.0), scoring=lambda *_: 0.0).fit(*curve())
+    assert model.cv_results_["rank_test_score"].tolist() == [1, 1]
+    assert model.alpha_ == 0.5
 
 
 def test_another_scoring_is_used():
@@ -208,3 +218,8 @@ def test_folds_without_a_class_are_explained():
 def test_no_finite_score_is_an_error():
     with pytest.raises(ValueError, match="no power has a finite score"):
         search(scoring=lambda *_: np.nan).fit(*curve())
+
+
+def test_a_power_without_a_finite_score_is_not_chosen():
+    model = search(alphas=(0.5, 1.0), scoring=lambda fit, X, y: np.nan if fit.alpha == 1.0 else -1.0).fit(*curve())
+    assert model.alpha_ == 0.5

@@ -380,6 +380,7 @@ def test_private_powers_of_another_number(call):
     ("blocks", "message"),
     [
         ([np.arange(20) + 0.7, np.arange(20, 40)], "0 ... 39 exactly once"),
+        ([np.arange(40), np.zeros(0, int)], "a list of non-empty index arrays"),
         ([np.arange(20), np.ma.array(np.arange(20, 40))], r"blocks\[1\] is a masked array"),
         ([np.arange(20).astype(str), np.arange(20, 40)], r"blocks\[0\] must be an array of real numbers"),
         (np.ma.array(np.arange(40) // 4), "blocks is a masked array"),
@@ -389,6 +390,11 @@ def test_blocks_that_are_no_partition(blocks, message):
     X, y, Z = problem()
     with pytest.raises(ValueError, match=message):
         regression(X, y, Z, blocks=blocks)
+
+
+def test_blocks_are_not_streamed():
+    with pytest.raises(ValueError, match="stream=True keeps no features, but blocks need them"):
+        regression(*problem(), blocks=np.arange(40) // 4, stream=True)
 
 
 @pytest.mark.parametrize("call", [regression, exact_regression, fit])

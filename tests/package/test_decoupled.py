@@ -14,6 +14,7 @@ from pepcore import Blurred, decoupled, gaussian, power_ep
 from pepcore.decoupled import DecoupledPosterior
 from pepcore.decoupled import bases as decoupled_bases
 from pepcore.decoupled import bound as decoupled_bound
+from pepcore.decoupled import inference as decoupled_inference
 from pepcore.decoupled.bases import Bases, Process, StoredRows, marginals
 from pepcore.decoupled.bound import bound, kl_divergence
 from pepcore.decoupled.inference import check_end
@@ -33,6 +34,7 @@ from pepcore.decoupled.parametrisations import PARAMETRISATIONS, Decoupled, Hybr
 from pepcore.gaussian import NotPositiveDefiniteError
 from pepcore.kernels import Matern52, SquaredExponential
 from pepcore.likelihoods import Gaussian, Likelihood, Logit, Poisson, Probit, StudentT
+from pepcore.sweeps import halving
 from pepcore.training.coordinates import packed, unpacked
 from tests.conftest import reference
 
@@ -631,6 +633,21 @@ def test_learning_on_mini_batches_improves_every_basis(basis):
     assert np.mean((mean - problem()[1]) ** 2) < 0.3
 
 
+def test_the_units_of_the_inputs_do_not_matter():
+    X, y, beta, gamma = problem()
+
+    def learnt(scales):
+        points = beta * scales, gamma * scales, X * scales
+        return decoupled.infer(SquaredExponential(1.0, scales), *points, y, Gaussian(NOISE), steps=5, rate=0.05,
+                               optimise=("beta", "gamma", "kernel")).bases  # fmt: skip
+
+    scales = np.array([1e-3, 1e3])
+    plain, scaled = learnt(np.ones(2)), learnt(scales)
+    assert np.abs(plain.beta - beta).max() > 0.1
+    np.testing.assert_allclose(scaled.beta / scales, plain.beta, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(scaled.gamma / scales, plain.gamma, rtol=1e-6, atol=1e-9)
+
+
 def test_what_is_not_learnt_stays():
     _, _, beta, gamma = problem()
     fit = run(optimise=("beta",), steps=5, rate=0.1)
@@ -695,6 +712,36 @@ def test_a_likelihood_that_is_not_log_concave_is_survived():
     fit = run("coupled", StudentT(2.0, 0.05), step=1.0, steps=150)
     assert np.isfinite(fit.log_evidence)
     assert fit.log_evidence > fit.trace()[0]
+
+
+def test_a_natural_step_that_leaves_no_proper_posterior_is_halved(monkeypatch):
+    monkeypatch.setattr(decoupled_inference, "ramp", lambda number, last: last)
+    X, _, beta, _ = problem()
+    y, likelihood, bases = np.full(40, 2.0), StudentT(1.0, 1e-3), bases_of(gamma=0)
+    fit = decoupled.infer(KERNEL, beta, None, X, y, likelihood, basis="coupled", steps=1, step=1.0, jitter=1e-10)
+    now = bound(bases, Hybrid.prior(bases), X, y, likelihood)
+    expected, length = halving(lambda length: coupled_step(bases, now.process, now.data, length), 1.0)
+    assert length < 1
+    np.testing.assert_allclose(fit.posterior.process.w, expected.w, rtol=1e-8)
+    np.testing.assert_allclose(fit.posterior.process.V, expected.V, rtol=1e-8)
+
+
+class Convex(Likelihood):
+    """Nothing bounds it: log p = 5 f²."""
+
+    def log_moment(self, y, mean, variance, alpha):
+        return 5 * (mean**2 + variance), 10 * mean, np.full(np.shape(mean), 10.0)
+
+    def derivatives(self, y, f):
+        return 5 * f**2, 10 * f, np.full(np.shape(f), 10.0)
+
+    def predict(self, mean, variance):
+        return mean, variance
+
+
+def test_natural_steps_end_with_an_error_where_no_length_leaves_a_proper_posterior():
+    with pytest.raises(NotPositiveDefiniteError, match="even a natural step of length"):
+        run("coupled", Convex(), steps=2000, step=1.0)
 
 
 def test_the_ramp_is_a_straight_line():

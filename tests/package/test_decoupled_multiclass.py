@@ -120,6 +120,10 @@ def test_bad_input_says_what_to_do():
         RobustMax(1)
     with pytest.raises(ValueError, match=r"in \[0, 1\)"):
         RobustMax(C, 1.0)
+    with pytest.raises(ValueError, match=r"noise has shape \(2,\), expected one number or shape \(3,\)"):
+        RobustMax(C, noise=[0.1, 0.2])
+    with pytest.raises(ValueError, match=r"noise = -0\.1 must be at least 0"):
+        RobustMax(C, noise=-0.1)
     with pytest.raises(ValueError, match="alpha = 0 needs epsilon > 0"):
         decoupled.infer(kernel, beta, gamma, X, y, RobustMax(C, 0.0))
 

@@ -7,6 +7,8 @@ import pkgutil
 import pytest
 
 import pepcore
+from pepcore import decoupled, exact, likelihoods, multiclass, online, power_ep, training
+from pepcore.online import fixed_basis
 
 MOST = 6  # positional arguments
 
@@ -56,3 +58,30 @@ def test_arguments_are_counted():
 
     assert positional(Example.of_two) == 2
     assert positional(lambda a, b, c, /, d, e, f, g=0, *args, h=0, **rest: None) == 7
+
+
+DEFAULTS = [
+    (exact.regression, {"noise": 0.1, "jitter": 1e-10}),
+    (exact.infer, {"alpha": 1.0, "step": 1.0, "tolerance": 1e-8, "max_sweeps": 200, "jitter": 1e-10}),
+    (power_ep.regression, {"noise": 0.1, "alpha": 0.5, "jitter": 1e-6}),
+    (power_ep.infer, {"alpha": 0.5, "step": 1.0, "tolerance": 1e-8, "max_sweeps": 200, "jitter": 1e-6}),
+    (online.start, {"budget": None, "novelty": 1e-6}),
+    (online.infer, {"budget": None, "novelty": 1e-6, "max_sweeps": 1, "rho": 1.0, "tolerance": 1e-8}),
+    (fixed_basis.infer, {"rho": 1.0, "step": 1.0, "tolerance": 1e-8, "max_sweeps": 200, "jitter": 1e-6}),
+    (fixed_basis.nystrom, {"noise": 0.1, "jitter": 1e-6}),
+    (multiclass.infer, {"alpha": None, "noise": 0.1, "epsilon": None, "step": 1.0, "tolerance": 1e-8, "jitter": 1e-6}),
+    (multiclass.fit, {"M": 50, "noise": 0.1, "iterations": 250, "rate": 0.05, "step": 0.5, "tolerance": 1e-4, "seed": 0}),
+    (multiclass.fit_minibatch, {"noise": 0.1, "batch": 200, "epochs": 1, "rate": 0.01, "step": None, "seed": 0}),
+    (decoupled.infer, {"steps": 1000, "step": 0.005, "rate": 0.001, "batch": None, "jitter": 1e-6, "seed": 0}),
+    (training.fit, {"M": 50, "alpha": 0.5, "noise": None, "restarts": 1, "max_evaluations": 500, "tolerance": 1e-9, "seed": 0}),
+    (training.fit_minibatch, {"M": 50, "alpha": 0.5, "batch": 200, "epochs": 20, "rate": 0.02, "jitter": 1e-6, "seed": 0}),
+    (likelihoods.Gaussian, {"noise": 0.1}),
+    (likelihoods.StudentT, {"degrees": 4.0, "scale": 1.0}),
+    (multiclass.RobustMax, {"epsilon": 1e-3, "noise": 0.0}),
+]
+
+
+@pytest.mark.parametrize(("door", "expected"), DEFAULTS, ids=lambda part: getattr(part, "__qualname__", ""))
+def test_what_is_not_given_has_the_usual_value(door, expected):
+    parameters = inspect.signature(door).parameters
+    assert {name: parameters[name].default for name in expected} == expected

@@ -49,6 +49,13 @@ def test_residual_vanishes_at_the_pseudo_inputs():
     assert h.max() < 1e-10
 
 
+@pytest.mark.parametrize("kernel", KERNEL.parts, ids=["se", "matern"])
+def test_rounding_leaves_no_negative_residual_at_the_pseudo_inputs(kernel):
+    Z = np.random.default_rng(0).normal(size=(20, 2))
+    _, h = Basis.build(kernel, Z, jitter=0.0).features(Z)
+    assert h.min() >= 0
+
+
 @pytest.mark.parametrize("n_rows", [1, 63, 64, 65, 1000])
 def test_row_blocks_cover_every_row_once(n_rows):
     joined = np.concatenate([np.arange(n_rows)[rows] for rows in features.row_blocks(n_rows, 2000)])

@@ -75,7 +75,7 @@ def check(state, expected):
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("alpha", ALPHAS)
 @pytest.mark.parametrize("likelihood", [Probit(), Poisson()], ids=repr)
-def test_exact(likelihood, alpha, seed):
+def test_exact_inference_has_the_taught_cavities_and_evidence(likelihood, alpha, seed):
     rng, X, _ = inputs(seed)
     y, sites, K = targets_of(likelihood, rng), some_sites(rng), KERNEL(X)
     root = np.linalg.cholesky(K).T  # f = rootᵀv
@@ -85,7 +85,7 @@ def test_exact(likelihood, alpha, seed):
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("alpha", ALPHAS)
 @pytest.mark.parametrize("likelihood", [Probit(), Poisson()], ids=repr)
-def test_sparse(likelihood, alpha, seed):
+def test_sparse_inference_has_the_taught_cavities_and_evidence(likelihood, alpha, seed):
     rng, X, Z = inputs(seed)
     y, sites, features = targets_of(likelihood, rng), some_sites(rng), feature_map(KERNEL, Z, X)
     state = iterative._evaluate(y, likelihood, alpha, iterative._marginals(features, sites))
@@ -172,7 +172,7 @@ def test_one_datum_online(rho, seed):
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("rho", [0.0, 0.4, 1.0])
-def test_fixed_basis(rho, seed):
+def test_sites_on_a_fixed_basis_have_the_taught_targets_and_evidence(rho, seed):
     rng, X, Z = inputs(seed)
     y, sites, features = targets_of(Probit(), rng), some_sites(rng), feature_map(KERNEL, Z, X)
     A, h = features.A, features.h

@@ -129,6 +129,12 @@ def test_a_common_shift_of_all_inputs_changes_nothing(kernel):
     np.testing.assert_allclose(kernel(X + 2**26, X[:3] + 2**26), kernel(X, X[:3]), atol=1e-7)
 
 
+@pytest.mark.parametrize("kernel", [SquaredExponential(), Matern52()], ids=["se", "matern"])
+def test_a_shift_of_hundreds_of_lengthscales_costs_no_digits(kernel):
+    X = np.round(2**20 * np.random.default_rng(0).normal(size=(30, 2))) / 2**20  # so that the shift is exact
+    np.testing.assert_allclose(kernel(X + 512, X[:9] + 512), kernel(X, X[:9]), rtol=0, atol=1e-14)
+
+
 @pytest.mark.parametrize("bad", [0.0, -1.0, np.nan, np.inf, [1.0, 2.0], "2"])
 def test_variance_must_be_one_positive_number(bad):
     with pytest.raises(ValueError, match="variance must be"):
@@ -174,6 +180,13 @@ def test_sums_of_lists_are_sums_of_tuples():
     parts = [SquaredExponential(), Matern52(2.0)]
     one = Sum(parts)
     assert one == parts[0] + parts[1] == sum(parts) and hash(one) == hash(sum(parts))
+    assert repr(one) == f"{parts[0]!r} + {parts[1]!r}"
+
+
+def test_zero_is_the_only_number_that_a_sum_leaves_out():
+    assert 0 + SquaredExponential() == SquaredExponential()
+    with pytest.raises(TypeError):
+        1 + SquaredExponential()
 
 
 def test_kernels_of_others_stand_on_either_side_of_a_sum():

@@ -217,11 +217,12 @@ def test_the_error_is_small_beside_what_the_datum_itself_changes(likelihood, alp
         assert 0 < error < change / 3
 
 
-def test_the_table_at_the_top_is_what_is_measured():
-    for likelihood in LIKELIHOODS:
-        error, change = measured(likelihood, 0.5)
-        cells = " | ".join(f"{e:.2g} ({c:.2g})" for e, c in zip(error, change, strict=True))
-        assert f"| {type(likelihood).__name__} | 0.5 | {cells} |" in __doc__
+@each_alpha
+@pytest.mark.parametrize("likelihood", LIKELIHOODS, ids=lambda likelihood: type(likelihood).__name__)
+def test_the_table_at_the_top_is_what_is_measured(likelihood, alpha):
+    error, change = measured(likelihood, alpha)
+    cells = " | ".join(f"{e:.2g} ({c:.2g})" for e, c in zip(error, change, strict=True))
+    assert f"| {type(likelihood).__name__} | {alpha:g} | {cells} |" in __doc__
 
 
 @each_alpha

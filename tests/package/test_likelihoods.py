@@ -339,6 +339,18 @@ def test_poisson_moments_against_a_dense_rule(alpha, y, variance):
         assert np.all(np.abs(found - expected) / (np.abs(expected) + 1e-3) < [1e-9, 1e-8, 1e-6])
 
 
+@pytest.mark.parametrize(("mean", "variance"), [(-2.0, 10.0), (-20.0, 25.0)])
+def test_counts_at_a_tiny_power_see_the_rates_far_above_the_mean(mean, variance):
+    """Almost E[log p], in which the rate exp(f) weighs most about f = mean + variance."""
+    y, alpha, reach = 2.0, 1e-12, 14 * np.sqrt(variance)
+    f, step = np.linspace(mean - reach, mean + variance + reach, 400_001, retstep=True)
+    log_p, q = Poisson().log_density(y, f), step * norm.pdf(f, mean, np.sqrt(variance))
+    tilted = q * np.exp(alpha * log_p)
+    l, d1, _ = Poisson().log_moment(y, mean, variance, alpha)
+    assert l == pytest.approx(np.log1p(q @ np.expm1(alpha * log_p)) / alpha, rel=1e-9)
+    assert d1 == pytest.approx(tilted @ (y - np.exp(f)) / tilted.sum(), rel=1e-9)
+
+
 def test_poisson_closed_form_at_zero_is_the_limit():
     rng = np.random.default_rng(7)
     y, mean, variance = rng.poisson(3, 200).astype(float), 2 * rng.normal(size=200), rng.uniform(1e-3, 2, 200)
@@ -403,6 +415,14 @@ def test_predictions_of_counts_and_of_noisy_values():
     np.testing.assert_allclose(StudentT(5.0, 0.2).predict(mean, variance), [values.mean(axis=0), values.var(axis=0)], atol=0.01)
     assert np.isinf(StudentT(2.0, 0.2).predict(mean, variance)[1]).all()
     np.testing.assert_allclose(Logit().predict(mean, variance), expit(f).mean(axis=0), atol=2e-3)
+
+
+def test_predicted_counts_have_the_moments_of_the_integral():
+    mean, variance = np.array([-1.0, 0.5]), np.array([0.3, 0.8])
+    nodes, weights = np.polynomial.hermite_e.hermegauss(60)
+    rate = np.exp(mean + np.sqrt(variance) * nodes[:, None])
+    first, second = (weights @ values / weights.sum() for values in (rate, rate + rate**2))  # E[y] and E[y²] of counts
+    np.testing.assert_allclose(Poisson().predict(mean, variance), [first, second - first**2], rtol=1e-10)
 
 
 def test_wrong_targets_and_parameters_say_how_to_mend_them():

@@ -379,28 +379,28 @@ def tied(M, value=0.0):
 
 
 BAD = [
-    ({"y": np.full(24, 3)}, "0 ... 2"),
-    ({"y": np.arange(24) % 3 + 0.5}, "whole numbers"),
-    ({"y": np.arange(24) % 3 + 1}, "y - 1"),
-    ({"y": np.zeros(23)}, "shape"),
-    ({"X": np.full((24, 2), np.nan)}, "NaN"),
-    ({"X": np.zeros((24, 3))}, "column"),
-    ({"alpha": 1.5}, r"outside \[0, 1\]"),
-    ({"alpha": np.full(24, 0.5)}, "scalar"),
-    ({"approximation": "EP"}, "unknown"),
-    ({"approximation": "gfitc", "alpha": 0.0}, "epsilon > 0"),
-    ({"approximation": "vi", "alpha": 0.5}, "gfitc"),
-    ({"epsilon": 0.1}, "epsilon is for"),
-    ({"approximation": "vi", "epsilon": 1.0}, "probability"),
-    ({"noise": 0.0}, "positive"),
-    ({"noise": [0.1, 0.2]}, "3 classes"),
-    ({"kernels": [SquaredExponential()] * 2}, "classes"),
-    ({"Z": [np.zeros((4, 2))] * 2}, "classes"),
-    ({"classes": 1}, "at least 2"),
-    ({"groups": np.zeros(24, int)}, "sep"),
-    ({"approximation": "sep", "groups": np.zeros(5, int)}, "groups"),
+    ({"y": np.full(24, 3)}, "y holds 3, expected whole numbers 0 ... 2"),
+    ({"y": np.arange(24) % 3 + 0.5}, r"y holds 0\.5, expected whole numbers"),
+    ({"y": np.arange(24) % 3 + 1}, "y holds 3, .* y - 1"),
+    ({"y": np.zeros(23)}, r"y has shape \(23,\), expected \(24,\)"),
+    ({"X": np.full((24, 2), np.nan)}, r"X holds 48 value\(s\) that are NaN"),
+    ({"X": np.zeros((24, 3))}, r"Z\[0\] has 2 column\(s\), expected 3"),
+    ({"alpha": 1.5}, r"alpha = 1\.5 is outside \[0, 1\]"),
+    ({"alpha": np.full(24, 0.5)}, r"alpha has shape \(24,\), expected a scalar"),
+    ({"approximation": "EP"}, "approximation = 'EP' is unknown"),
+    ({"approximation": "gfitc", "alpha": 0.0}, "alpha = 0 needs epsilon > 0"),
+    ({"approximation": "vi", "alpha": 0.5}, 'approximation = "vi" is alpha = 0, got 0.5'),
+    ({"epsilon": 0.1}, "epsilon is for 'gfitc' and 'vi'"),
+    ({"approximation": "vi", "epsilon": 1.0}, r"epsilon = 1\.0 must be one number in \[0, 1\)"),
+    ({"noise": 0.0}, r"noise = 0\.0 must be positive"),
+    ({"noise": [0.1, 0.2]}, "there are 3 classes, but .* 2 in noise"),
+    ({"kernels": [SquaredExponential()] * 2}, "there are 3 classes, but 2 in kernels"),
+    ({"Z": [np.zeros((4, 2))] * 2}, "there are 3 classes, but .* 2 in Z"),
+    ({"classes": 1}, "there must be at least 2 classes, got 1"),
+    ({"groups": np.zeros(24, int)}, 'groups are for approximation = "sep"'),
+    ({"approximation": "sep", "groups": np.zeros(5, int)}, r"groups must hold whole numbers .* in shape \(5,\)"),
     ({"approximation": "sep", "groups": np.ma.zeros(24, int)}, "groups is a masked array"),
-    ({"step": 0.0}, "step"),
+    ({"step": 0.0}, r"step = 0\.0 must be positive"),
     ({"sites": Sites(np.zeros(24), np.zeros(24))}, r"must be Sites of shape \(2, 2, 24\).*got Sites of shapes \(24,\)"),
     ({"sites": Sites(np.full((2, 2, 24), np.nan), np.zeros((2, 2, 24)))}, "sites.tau holds 96 value.* NaN"),
     ({"sites": sites_tied.TiedSites([[]], [[]])}, "must be Sites .*got TiedSites"),
@@ -490,21 +490,37 @@ def test_seps_evidence_keeps_its_digits_at_small_powers():
     assert slope == pytest.approx([slope[1]] * 3, rel=1e-3)
 
 
-@pytest.mark.parametrize("alpha", [0.3, 1.0])
-@pytest.mark.parametrize("groups", [None, np.arange(30) % 4, np.arange(30)])
-def test_the_cost_of_tied_sites_is_a_difference_of_log_normalisers(groups, alpha):
+def tied_state(alpha, groups=None):
+    """The state after one damped sweep over tied sites."""
     kernels, Z, X, y, noise = problem(N=30)
     maps, factors = ClassMaps.build(tuple(kernels), tuple(Z), 3, X, 1e-6), Pairwise(y, 3)
     masks = [np.ones(1)] if groups is None else [(groups == g).astype(float) for g in np.unique(groups)]
     flat = sites_tied.TiedSites.flat(maps, len(masks))
     first = sites_tied.evaluate(maps, factors, noise, alpha, masks, flat)
-    state = sites_tied.evaluate(maps, factors, noise, alpha, masks, flat.toward(first.target, 0.7))
+    return sites_tied.evaluate(maps, factors, noise, alpha, masks, flat.toward(first.target, 0.7))
+
+
+@pytest.mark.parametrize("alpha", [0.3, 1.0])
+@pytest.mark.parametrize("groups", [None, np.arange(30) % 4, np.arange(30)])
+def test_the_cost_of_tied_sites_is_a_difference_of_log_normalisers(groups, alpha):
+    state = tied_state(alpha, groups)
     G = lambda q: 0.5 * ((q.precision_cholesky.T @ q.mean) ** 2).sum() - np.log(np.diag(q.precision_cholesky)).sum()
     expected = sum(map(G, state.posteriors))
     for group in state.groups:
         triples = zip(group.counts, group.cavities, state.posteriors)
         expected += group.l + sum(n * (G(cavity) - G(whole)) for n, cavity, whole in triples) / alpha
     assert state.log_evidence == pytest.approx(expected, abs=1e-9)
+
+
+def test_the_move_of_tied_sites_is_in_units_of_the_posterior():
+    state, expected = tied_state(alpha=1.0), []
+    symmetric = lambda part: np.tril(part) + np.tril(part, -1).T
+    for c, q in enumerate(state.posteriors):
+        root = np.linalg.inv(q.precision_cholesky)
+        change = symmetric(state.target.precisions[0][c] - state.sites.precisions[0][c])
+        shift = state.target.shifts[0][c] - state.sites.shifts[0][c]
+        expected += [(root @ change @ root.T).ravel(), root @ shift]
+    np.testing.assert_allclose(state.move, np.concatenate(expected), rtol=1e-9, atol=1e-10)
 
 
 @pytest.mark.parametrize("noise", [1e-2, 1e-6, 1e-12])

@@ -11,12 +11,13 @@ from test_multiclass import problem
 
 from pepcore import multiclass
 from pepcore.kernels import SquaredExponential
-from pepcore.multiclass import learning, minibatch
+from pepcore.multiclass import learning, minibatch, sites_each
 from pepcore.multiclass.bound import Bound
+from pepcore.multiclass.factors import Pairwise
 from pepcore.multiclass.inference import Method, check_model, check_power
 from pepcore.multiclass.learning import fit
 from pepcore.multiclass.minibatch import fit_minibatch
-from pepcore.sites import Sites
+from pepcore.sites import Sites, parallel
 from pepcore.training.batches import InMemory
 from pepcore.training.coordinates import Coordinates
 from pepcore.training.loop import Adaptive
@@ -93,6 +94,10 @@ def test_the_adaptive_step_takes_no_direction_from_rounding():
     assert np.allclose(climber.ascend(np.array([2.0, -4.0])), [0.01, -0.01])
 
 
+def test_the_first_adaptive_step_is_short_where_the_gradient_is_a_millionth_of_the_largest():
+    assert np.allclose(Adaptive(np.zeros(2), 0.01).ascend(np.array([1.0, 1e-6])), [0.01, 1e-5])
+
+
 def test_the_adaptive_step_grows_by_two_percent_and_halves_when_the_sign_changes():
     climber = Adaptive(np.zeros(2), 0.01)
     steps, before = [], np.zeros(2)
@@ -121,6 +126,50 @@ def test_the_bounds_gradient_is_that_of_differences_and_its_optimum_is_that_of_n
     value, gradient = bound(values | {"q": optimum})
     assert value == pytest.approx(sites.log_evidence, abs=1e-8)
     assert all(np.abs(part).max() < 1e-5 for pair in gradient["q"] for part in pair)
+
+
+def test_the_fit_of_a_joint_search_has_the_posterior_that_was_climbed():
+    kernels, Z, X, y, noise = problem()
+    bound, rng = Bound(X, y, 3, 1e-3, 1e-6), np.random.default_rng(0)
+    q = tuple((rng.normal(size=4), np.tril(0.3 * rng.normal(size=(4, 4))) + np.eye(4)) for _ in range(3))
+    fit = bound.finish({"kernels": tuple(kernels), "Z": tuple(Z), "noise": noise, "q": q})
+    for (mean, root), part in zip(q, fit.posterior.parts, strict=True):
+        np.testing.assert_allclose(part.whitened()[0], mean)
+        np.testing.assert_allclose(part.whitened()[1], root @ root.T, atol=1e-10)
+
+
+@pytest.mark.parametrize("update", ["inner", "inner-exact"])
+def test_an_inner_update_climbs_the_gradient_that_its_name_says(update):
+    """In the second step, whose sites are half of the way to their first targets: there some signs of the two differ."""
+    kernels, Z, X, y, noise = problem()
+    seen = []
+    fit(kernels, X, y, Z=Z, noise=noise, update=update, iterations=2, optimise=("Z",),
+        callback=lambda record: seen.append(np.stack(record.parameters["Z"])))
+    method, factors = Method.checked("ep", None, None, 3, 1e-6), Pairwise(y, 3)
+    start, moved = (method.maps({"kernels": tuple(kernels), "Z": tuple(points)}, X) for points in (Z, seen[0]))
+    first = sites_each.evaluate(start, factors, noise, 1.0, method.flat(start, factors))
+    state = sites_each.evaluate(moved, factors, noise, 1.0, parallel(first, 0.5))
+    rough, exact = (np.sign(gradient_of(moved, factors, 1.0, state)["Z"])
+                    for gradient_of in (sites_each.gradient_of, sites_each.exact_gradient_of))
+    differ = rough != exact
+    assert differ.any()
+    np.testing.assert_array_equal(np.sign(seen[1] - seen[0])[differ], (rough if update == "inner" else exact)[differ])
+
+
+@pytest.mark.filterwarnings("ignore:EP has not converged")
+@pytest.mark.parametrize("optimiser", ["lbfgs", "adam"])
+def test_only_a_search_begins_anew_after_inference_that_has_not_converged(optimiser, monkeypatch):
+    kernels, Z, X, y, noise = problem()
+    keeps, evaluate = [], learning._Outer.__call__
+
+    def watched(self, values):
+        found = evaluate(self, values)
+        keeps.append(self.sites is not None)
+        return found
+
+    monkeypatch.setattr(learning._Outer, "__call__", watched)
+    fit(kernels, X, y, Z=Z, noise=noise, update="outer", optimiser=optimiser, iterations=2, max_sweeps=1, tolerance=1e-8)
+    assert set(keeps) == {optimiser == "adam"}
 
 
 @pytest.mark.parametrize(("update", "iterations"), [("outer", 2), ("outer", 30), ("inner", 30)])
@@ -154,6 +203,25 @@ def test_one_batch_of_all_data_is_a_sweep_over_tied_sites(approximation):
     estimates = [record["log_evidence"] for record in model.history if "log_evidence" in record]  # one in ten steps
     assert len(estimates) == 40
     assert estimates[-1] == pytest.approx(whole.log_evidence, abs=1e-4)
+
+
+@pytest.mark.parametrize("approximation", ["ep", "gfitc"])
+def test_at_rest_the_estimates_from_the_batches_average_to_the_evidence(approximation):
+    kernels, Z, X, y, noise = problem()
+    options = {"approximation": approximation, "noise": noise}
+    whole = multiclass.infer(kernels, Z, X, y, tolerance=1e-11, max_sweeps=3000, **options)
+    estimates = fit_minibatch(kernels, Z, (X, y), sites=whole.sites, batch=6, rate=0, **options).trace()
+    assert estimates.mean() == pytest.approx(whole.log_evidence, abs=1e-7)
+    assert estimates.std() > 0.1
+
+
+@pytest.mark.parametrize("approximation", ["ep", "gfitc"])
+def test_the_step_of_a_batch_damps_its_own_sites(approximation):
+    kernels, Z, X, y, noise = problem()
+    options = {"approximation": approximation, "noise": noise, "batch": 24, "rate": 0}
+    whole, part = (fit_minibatch(kernels, Z, (X, y), step=step, **options).fit.sites for step in (1.0, 0.25))
+    np.testing.assert_allclose(part.tau, 0.25 * whole.tau, rtol=1e-10)
+    np.testing.assert_allclose(part.nu, 0.25 * whole.nu, rtol=1e-10)
 
 
 @pytest.mark.parametrize("approximation", ["ep", "gfitc", "sep", "vi"])
@@ -339,18 +407,19 @@ def test_a_table_of_pseudo_inputs_tells_no_number_of_classes():
 
 
 @pytest.mark.parametrize(("change", "message"), [
-    ({"update": "sometimes"}, "unknown"),
-    ({"optimiser": "sgd"}, "unknown"),
-    ({"optimiser": "lbfgs", "update": "inner"}, "outer"),
-    ({"approximation": "sep", "update": "inner-exact"}, "sites held still"),
-    ({"approximation": "ep", "update": "joint"}, "joint"),
-    ({"optimise": ("kernel",)}, "optimise"),
-    ({"iterations": 0}, "iterations"),
-    ({"rate": -1.0}, "positive"),
-    ({"step": 2.0}, "step"),
-    ({"approximation": "gfitc", "alpha": 0.0}, "epsilon"),
-    ({"M": 100}, "distinct"),
-    ({"y": np.full(24, -1)}, "0 ... 2"),
+    ({"update": "sometimes"}, "update = 'sometimes' is unknown"),
+    ({"optimiser": "sgd"}, "optimiser = 'sgd' is unknown"),
+    ({"optimiser": "lbfgs", "update": "inner"}, 'optimiser = "lbfgs" needs update = "outer" or "joint"'),
+    ({"approximation": "sep", "update": "inner-exact"}, "already that with the sites held still"),
+    ({"approximation": "ep", "update": "joint"}, 'update = "joint" maximises the bound .* got it with \'ep\''),
+    ({"optimise": ("kernel",)}, r"optimise is a tuple of names out of .* got \['kernel'\] as well"),
+    ({"optimise": ()}, r"optimise = \(\) leaves nothing to learn"),
+    ({"iterations": 0}, "iterations = 0 must be a whole number"),
+    ({"rate": -1.0}, r"rate = -1\.0 must be positive"),
+    ({"step": 2.0}, r"step = 2\.0 must be in \(0, 1\]"),
+    ({"approximation": "gfitc", "alpha": 0.0}, "alpha = 0 needs epsilon > 0"),
+    ({"M": 100}, "M = 100 .* 24 distinct rows"),
+    ({"y": np.full(24, -1)}, "y holds -1, expected whole numbers 0 ... 2"),
 ])
 def test_bad_settings_of_training_get_a_clear_error(change, message):
     kernels, _, X, y, noise = problem()
@@ -359,19 +428,20 @@ def test_bad_settings_of_training_get_a_clear_error(change, message):
 
 
 @pytest.mark.parametrize(("change", "message"), [
-    ({"data": [(np.zeros((2, 2)), np.zeros(2))]}, "size"),
+    ({"data": [(np.zeros((2, 2)), np.zeros(2))]}, "need size = N"),
     ({"data": [(np.zeros((2, 2)), np.zeros(2))], "size": 2, "approximation": "ep"}, "every datum"),
-    ({"data": [(np.full((2, 2), np.nan), np.zeros(2))], "size": 2}, "NaN"),
-    ({"data": [(np.zeros((2, 2)), np.full(2, 3))], "size": 2}, "0 ... 2"),
-    ({"data": (np.zeros((4, 2)), np.zeros(3))}, "shape"),
-    ({"rate": -1.0}, "rate"),
+    ({"data": [(np.full((2, 2), np.nan), np.zeros(2))], "size": 2}, r"X holds 4 value\(s\) that are NaN"),
+    ({"data": [(np.zeros((2, 2)), np.full(2, 3))], "size": 2}, "y holds 3, expected whole numbers 0 ... 2"),
+    ({"data": (np.zeros((4, 2)), np.zeros(3))}, r"y has shape \(3,\), expected \(4,\)"),
+    ({"data": (np.zeros(4), np.zeros(4))}, r"X has shape \(4,\), expected \(N, D\)"),
+    ({"rate": -1.0}, r"rate = -1\.0 must be at least 0"),
     ({"rate": lambda steps: 0.01 if steps < 1 else np.nan, "batch": 8}, "rate = nan"),
-    ({"step": 2.0}, "step"),
-    ({"batch": 0}, "batch"),
+    ({"step": 2.0}, r"step = 2\.0 must be in \(0, 1\]"),
+    ({"batch": 0}, "batch = 0 must be a whole number"),
     ({"spread": np.ones(3)}, r"spread has shape \(3,\), expected \(2,\), one number per column of Z"),
     ({"spread": [1.0, -1.0]}, "spread = .* must be positive"),
-    ({"epochs": 0}, "epochs"),
-    ({"approximation": "none"}, "unknown"),
+    ({"epochs": 0}, "epochs = 0 must be a whole number"),
+    ({"approximation": "none"}, "approximation = 'none' is unknown"),
     ({"optimise": ("kernel", "Z")}, r"got \['kernel'\] as well"),
     ({"optimise": "Z"}, r"such as \('Z',\)"),
     ({"data": ((np.zeros((2, 2)), np.zeros(2)),) * 3, "size": 6}, "tuple of 3"),

@@ -389,6 +389,16 @@ def test_the_other_divergence_keeps_the_marginal_of_the_basis_and_pruning_does_n
     assert np.abs(moments_at(pruned.posterior, pruned.Z)[0] - marginal_mean).max() > 1e-3
 
 
+@pytest.mark.parametrize("scale", [1e4, 1e-4])
+def test_novelty_is_a_share_of_the_prior_variance(scale):
+    X, y = problem()
+    larger = KERNEL.with_parameters({"variance": scale * KERNEL.variance})
+    plain = online.infer(KERNEL, X, y, GAUSSIAN, novelty=0.1).basis
+    scaled = online.infer(larger, X, np.sqrt(scale) * y, Gaussian(0.2 * scale), novelty=0.1).basis
+    assert 2 < len(plain) < 40
+    np.testing.assert_array_equal(scaled, plain)
+
+
 @each_likelihood
 def test_evidence_with_a_budget_stays_below_that_without(likelihood):
     X, y = problem(likelihood)
@@ -453,6 +463,17 @@ def test_a_fit_can_go_on_with_new_data():
     fit = online.infer(KERNEL, X[:30], y[:30], PROBIT, budget=10, max_sweeps=40, moving_sweeps=1)
     state = online.update(fit.state, X[30:], y[30:])
     assert state.seen == 40 and state.basis.max() < 40
+
+
+def test_a_state_of_sparse_ep_remembers_the_forecast_of_its_last_sweep():
+    X, y = problem(PROBIT)
+    fit = online.infer(KERNEL, X, y, PROBIT, budget=8, max_sweeps=20, moving_sweeps=1)
+    assert fit.sweeps > 2
+    assert fit.state.log_predictive == fit.history[-1]["log_predictive"] < 0
+
+
+def test_a_state_without_data_is_shown_as_one():
+    assert repr(online.start(KERNEL, PROBIT)) == "State(no data yet, Probit())"
 
 
 def peak_of_sparse_ep(N):
@@ -612,6 +633,14 @@ def test_sites_as_sharp_as_little_noise_makes_them_can_be_divided_out(noise):
     np.testing.assert_allclose(fit.sites.tau, 1 / noise, rtol=1e-12)
     assert fit.log_evidence == pytest.approx(dense.log_evidence, rel=1e-15 / noise + 1e-9)
     np.testing.assert_allclose(fit.predict_f(XS)[0], dense.predict_f(XS)[0], atol=1e-15 / noise + 1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:sparse EP has not converged")  # nothing does beside so little noise
+def test_a_site_of_which_rounding_leaves_nothing_is_kept_out_of_a_new_product():
+    """The part of the variance that a site leaves, 1 − τ s, may be 0 here: dividing the site out would be an error."""
+    X, y = problem(N=20)
+    fit = online.infer(SquaredExponential(1.0, 0.1), X, y, Gaussian(2e-16), max_sweeps=5)
+    np.testing.assert_allclose(fit.sites.tau, 1 / 2e-16, rtol=1e-12)
 
 
 @pytest.mark.filterwarnings("error")

@@ -375,7 +375,7 @@ def test_values_of_a_second_package_are_met(method, alpha):
 
 
 def test_blocks_of_data_in_several_blocks_of_rows(monkeypatch):
-    """`_Rotated.blocks` cuts the rotated data anew: 150 rows in three parts."""
+    """The data, rotated within their blocks, are cut anew into blocks of rows: 150 of them in three parts."""
     rng = np.random.default_rng(3)
     X, y, Z = rng.normal(size=(150, 2)), rng.normal(size=150), rng.normal(size=(6, 2))
     blocks, alpha = rng.integers(40, size=150), rng.uniform(size=40)
@@ -388,6 +388,13 @@ def test_blocks_of_data_in_several_blocks_of_rows(monkeypatch):
     np.testing.assert_allclose(cut.predict_f(X), whole.predict_f(X), rtol=1e-9, atol=1e-12)
     for key, value in expected.items():
         np.testing.assert_allclose(cut.gradient[key], value, rtol=1e-8, atol=1e-8)
+
+
+def test_blocks_at_the_pseudo_inputs_leave_no_negative_residual():
+    """The eigenvalues of a residual covariance of 0 are rounding of either sign, and larger than this noise."""
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    options = {"noise": 1e-17, "blocks": np.arange(20) // 10, "jitter": 0.0}
+    assert np.isfinite(power_ep.regression(Matern52(), X, X, np.sin(X[:, 0]), **options).log_evidence)
 
 
 def peak(work):

@@ -267,6 +267,17 @@ def test_the_log_density_is_that_of_the_integral(made):
     assert np.array_equal(result.log_density(XS.tolist(), ys.tolist()), found)
 
 
+def test_a_result_says_how_much_jitter_was_needed():
+    given = [power_ep.regression(KERNEL, Z, X, REAL, jitter=1e-5),
+             decoupled.infer(KERNEL, Z, None, X, REAL, Gaussian(0.2), steps=1, jitter=1e-5)]
+    assert [result.jitter for result in given] == [1e-5, 1e-5]
+    twice = np.repeat(Z, 2, axis=0)
+    assert power_ep.regression(KERNEL, twice, X, REAL, jitter=0.0).jitter > 0
+    several = multiclass.infer(KERNEL, [Z, twice, Z], X, CLASSES, noise=0.3, jitter=0.0)
+    needed = [part.basis.jitter for part in several.posterior.parts]
+    assert several.jitter == needed[1] > needed[0] == needed[2] == 0
+
+
 def test_targets_that_do_not_fit_are_named(made):
     _, result = made
     with pytest.raises(ValueError, match=r"ys has shape \(5,\), expected \(6,\), one number per row of Xs"):

@@ -1,5 +1,6 @@
 """The threads of one call: the same bits for every number of them, and no more than the surroundings allow."""
 
+import multiprocessing
 import threading
 
 import numpy as np
@@ -98,6 +99,7 @@ def test_no_threads_for_little_work(choose):
     assert here not in in_order(lambda part: threading.get_ident(), range(4), effort=1e9)
 
 
+@pytest.mark.skipif(not one_blas_thread.pools, reason="need a BLAS library whose threads threadpoolctl can limit")
 def test_by_default_as_many_threads_as_blas_gave_up():
     with threadpoolctl.threadpool_limits(2), one_blas_thread:
         assert thread_count() == 2
@@ -132,6 +134,16 @@ def test_one_thread_where_the_call_itself_is_in_a_thread(choose):
         other.start()
         other.join()
     assert found == [1]
+
+
+def threads_where_blas_gave_up_two(_):
+    with threadpoolctl.threadpool_limits(2), one_blas_thread:
+        return thread_count()
+
+
+def test_one_thread_in_a_child_process():
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        assert pool.map(threads_where_blas_gave_up_two, [0]) == [1]
 
 
 @pytest.mark.parametrize("threads", [0, -1, 1.5, True, "2"])
