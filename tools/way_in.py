@@ -61,7 +61,7 @@ def address():
     given = os.environ.get("BOOK_SITE", "")
     repository = urlsplit(os.environ.get("BOOK_REPOSITORY", ""))
     if not given and repository.netloc == "github.com":
-        owner, _, name = repository.path.strip("/").removesuffix(".git").partition("/")
+        owner, name, *_ = [*repository.path.strip("/").removesuffix(".git").split("/"), ""]
         host = f"{owner.lower()}.github.io"
         given = f"https://{host}" + ("" if name.lower() == host else f"/{name}")
     return given.rstrip("/") + "/" if given else ""

@@ -13,6 +13,7 @@ PAGES = build_book.pages()
     ("", "", ""),
     ("https://github.com/someone/pep", "", "https://someone.github.io/pep/"),
     ("https://github.com/someone/pep.git", "", "https://someone.github.io/pep/"),
+    ("https://github.com/someone/pep/tree/main", "", "https://someone.github.io/pep/"),
     ("https://github.com/Someone/someone.github.io", "", "https://someone.github.io/"),
     ("https://gitlab.com/someone/pep", "", ""),
     ("https://github.com/someone/pep", "https://pep.example", "https://pep.example/"),
