@@ -30,7 +30,7 @@ import numpy as np
 from checks.declared import ANY, RIGHT, Choice, Feedback, NoAnswer, NotWhole, Numbers, Quiz, Within, describe, near
 from IPython.display import display
 
-__all__ = ["ANY", "RIGHT", "Feedback", "NotWhole", "Within", "as_array", "as_function", "as_number", "as_things",
+__all__ = ["ANY", "RIGHT", "Feedback", "NotWhole", "Within", "as_array", "as_function", "as_kernel", "as_number", "as_things",
            "called", "check", "checker", "choice", "close", "feedback", "grade", "number", "numbers", "question", "quiz",
            "quiz_of", "rounded"]
 
@@ -263,6 +263,15 @@ def as_function(answer):
     """The answer as a function that can be called, or feedback that says what it is instead."""
     if not callable(answer):
         raise Feedback(f"a function is asked for (its name, without brackets), this is {describe(answer)}.")
+    return answer
+
+
+def as_kernel(answer):
+    """The first part of an answer as a kernel, or feedback that says what it is instead."""
+    if isinstance(answer, type):
+        raise Feedback(f"first in the tuple comes a kernel; this is a class of kernels. Make one: {answer.__name__}(1.0, 2.0).")
+    if not callable(answer) or not hasattr(answer, "diagonal"):
+        raise Feedback("first in the tuple comes the kernel, one of pepcore's.")
     return answer
 
 

@@ -8,6 +8,7 @@ from exercises import (
     RIGHT,
     Feedback,
     as_array,
+    as_kernel,
     as_number,
     as_things,
     called,
@@ -265,8 +266,7 @@ def your_labels(answer):
     kernel, X, y, loo = as_things(answer, 4,
         "kernel, inputs X (N, D), labels y (N,) and N leave-one-out log probabilities")
     X, y, loo = as_array(X), as_array(y), as_array(loo)
-    if not callable(kernel):
-        raise Feedback("first in the tuple comes the kernel.")
+    kernel = as_kernel(kernel)
     if X.ndim != 2 or not 20 <= len(X) <= 400 or y.shape != (len(X),):
         raise Feedback(f"20 to 400 rows are asked for, X (N, D) and y (N,); got the shapes {X.shape} and {y.shape}.")
     if not np.isin(y, (-1, 1)).all() or len(np.unique(y)) < 2:

@@ -7,6 +7,7 @@ from exercises import (
     Feedback,
     Within,
     as_array,
+    as_kernel,
     as_things,
     called,
     checker,
@@ -173,8 +174,7 @@ def spectrum(answer):
     kernel, X, Zs, missed = as_things(answer, 4, "a kernel, inputs X (N, D), four arrays of pseudo-inputs and four shares")
     X, missed = as_array(X), as_array(missed)
     sizes = ", ".join(map(str, SIZES))
-    if not callable(kernel) or not hasattr(kernel, "diagonal"):
-        raise Feedback("first in the tuple comes the kernel, one of pepcore's.")
+    kernel = as_kernel(kernel)
     if X.ndim != 2 or not 50 <= len(X) <= 1000:
         raise Feedback(f"inputs of shape (N, D) are asked for, with 50 to 1000 rows; these have shape {X.shape}.")
     Zs = [as_array(Z) for Z in as_things(Zs, 4, f"four arrays of pseudo-inputs, with M = {sizes} rows,")]

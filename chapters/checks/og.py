@@ -9,6 +9,7 @@ from exercises import (
     Feedback,
     NotWhole,
     as_array,
+    as_kernel,
     as_number,
     as_things,
     called,
@@ -240,10 +241,7 @@ def places(answer):
 def your_gain(answer):
     kernel, beta, gamma, X, y, noise, gain = as_things(answer, 7,
         "kernel, beta, gamma, X, y, noise and the gain in nats")
-    if isinstance(kernel, type):
-        raise Feedback(f"first in the tuple comes a kernel; this is a class of kernels. Make one: {kernel.__name__}(1.0, 2.0).")
-    if not callable(kernel):
-        raise Feedback("first in the tuple comes the kernel.")
+    kernel = as_kernel(kernel)
     beta, gamma, X, y, noise, gain = *map(as_array, (beta, gamma, X, y)), as_number(noise), as_number(gain)
     if X.ndim != 2 or not 50 <= len(X) <= 2000 or y.shape != (len(X),):
         raise Feedback(f"X (N, D) and y (N,) with 50 to 2000 rows are asked for; got the shapes {X.shape} and "

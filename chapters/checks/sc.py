@@ -8,6 +8,7 @@ from exercises import (
     NotWhole,
     Within,
     as_array,
+    as_kernel,
     as_number,
     as_things,
     called,
@@ -154,8 +155,7 @@ def walk(answer):
     y = np.where(rng.uniform(size=200) < 0.05, -fields, fields)
     start = SquaredExponential(4.0, [0.5, 0.5])
     kernel, Z = as_things(called(answer, X, y, 12, start), 2, "two things, a kernel and pseudo-inputs Z,")
-    if not callable(kernel):
-        raise Feedback("first in the tuple comes the kernel, for example model.kernel.")
+    kernel = as_kernel(kernel)
     Z = as_array(Z, (12, 2))
     bound = power_ep.infer(kernel, Z, X, y, PROBIT, alpha=0.0, max_sweeps=1000).log_evidence
     if bound < -127:

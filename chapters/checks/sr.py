@@ -9,6 +9,7 @@ from exercises import (
     Feedback,
     Within,
     as_array,
+    as_kernel,
     as_number,
     as_things,
     called,
@@ -248,8 +249,7 @@ def surrogate(answer):
 @checker("sr-7-yours", never=["(1 − α)/(2α)"])
 def your_evidence(answer):
     kernel, Z, X, y, noise, found = as_things(answer, 6, "kernel, Z, X, y, noise and the log evidence at five powers")
-    if not callable(kernel):
-        raise Feedback("first in the tuple comes the kernel.")
+    kernel = as_kernel(kernel)
     Z, X, y, noise, found = as_array(Z), as_array(X), as_array(y), as_number(noise), as_array(found, (5,))
     if X.ndim != 2 or len(X) < 50 or y.shape != (len(X),):
         raise Feedback(f"X (N, D) and y (N,) with at least 50 rows are asked for; got the shapes {X.shape} and "
