@@ -158,10 +158,15 @@ def walk(answer):
     kernel = as_kernel(kernel)
     Z = as_array(Z, (12, 2))
     bound = power_ep.infer(kernel, Z, X, y, PROBIT, alpha=0.0, max_sweeps=1000).log_evidence
+    coin = len(y) * np.log(0.5)
+    reached = f"your kernel and pseudo-inputs have a bound of {bound:.0f} at α = 0, and more than -127 is asked for"
+    if bound < coin - 1:
+        return f"{reached}. Even a coin has {coin:.0f}: does your path end with a fit at α = 0?"
+    if bound < coin + 1:
+        return f"{reached}. That is the coin's. Where must a search at α = 0 begin, so that it does not end there?"
     if bound < -127:
-        coin = len(y) * np.log(0.5)
-        return (f"your kernel and pseudo-inputs have a bound of {bound:.0f} at α = 0, and a coin has {coin:.0f}; more than "
-                "-127 is asked for. Where must a search at α = 0 begin, so that it does not end at the coin?")
+        return f"{reached}. A coin has {coin:.0f}, so you are past it: do smaller steps from power to power lead further?"
+    return None
 
 
 @checker("sc-6-yours", never=["predict_y"])

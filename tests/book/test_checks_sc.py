@@ -6,6 +6,8 @@ from checks import sc, start
 from conftest import checker_tests
 from scipy.special import log_ndtr, ndtr
 
+from pepcore import SquaredExponential
+
 
 def average(function):
     """E[function(1 + e)] for e ~ N(0, 3)."""
@@ -89,8 +91,10 @@ WRONG = [
     ("sc-4-gradient", lambda A, h, *_: A, "one number"),
     ("sc-5-walk", lambda X, y, M, start: (X, X[:M]), "comes the kernel"),
     ("sc-5-walk", lambda X, y, M, start: (X[:M], start), "comes the kernel"),
-    ("sc-5-walk", lambda X, y, M, start: (start, X[:M]), "Where must a search"),
-    ("sc-5-walk", lambda X, y, M, start: [start + start, X[:M]], "Where must a search"),
+    ("sc-5-walk", lambda X, y, M, start: (start, X[:M]), "end with a fit at α = 0"),
+    ("sc-5-walk", lambda X, y, M, start: [start + start, X[:M]], "end with a fit at α = 0"),
+    ("sc-5-walk", lambda X, y, M, start: (SquaredExponential(1e-4, [0.5, 0.5]), X[:M]), "Where must a search"),
+    ("sc-5-walk", lambda X, y, M, start: (SquaredExponential(0.1, [0.5, 0.5]), X[:M]), "do smaller steps"),
     ("sc-5-walk", lambda *_: None, "returns nothing yet"),
     ("sc-6-yours", (LABELS[:20], *CHANCES[:, :20]), "at least 30"),
     ("sc-6-yours", (LABELS > 0, *CHANCES), "-1 and +1"),
