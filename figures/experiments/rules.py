@@ -10,6 +10,7 @@ has not been estimated otherwise since. What the history cannot show counts as h
 comments, or in words in the field `open`, while their study was still running: they have the date of those.
 """
 
+import csv
 import functools
 import json
 import math
@@ -18,13 +19,14 @@ import subprocess
 import tomllib
 
 from figures import FOLDER
-from figures.experiments import seals
+from figures.experiments import provenance, seals
 
 LEDGER, TABLES, FILE = "figures/claims.toml", "figures/results", FOLDER / "rules.toml"
 BEFORE, HINDSIGHT, NO_ROWS, NOT_MEASURED = "before", "hindsight", "no rows", "not measured"
 HEAD = """# The changelog of the rules in claims.toml, written by `python -m figures rules --update` from the history.
 # Commit claims.toml first: a rule has a date when it is committed.
 """
+CIRCUMSTANCES = {"seconds", "error", "versions", *provenance.COLUMNS, "check"}
 COMMENTED = re.compile(r"^# ((measure|arguments|reproduced|partly) = .*)$", re.MULTILINE)
 IN_WORDS = "in words: "
 
@@ -46,8 +48,13 @@ def _range(limits):
 def from_history(revision="HEAD"):
     """The changelog as of a revision: {"rule": [...], "withdrawn": [...]}, as `rules.toml` holds it."""
     commits = _commits(revision)
-    measured_with = {}      # the rows that gave a claim's number when it last changed
-    events = [event for commit in commits for event in _events(commit, measured_with)]
+    events, measured = [], {}       # commit -> claim -> its last number and verdict, and the rows they come from
+    for name, parents, date, subject in commits:
+        new, known = _claims(_blob(name, LEDGER)), [measured[parent] for parent in parents]
+        measured[name] = _joined(new, known)
+        if len(parents) < 2:        # a merge changes nothing by itself
+            old = _claims(_blob(parents[0], LEDGER)) if parents else {}
+            events += _events((name, date, subject), old, new, measured[name])
     current = _claims(_git("rev-parse", f"{revision}:{LEDGER}"))
     gone = [event for event in events if event["kind"] == "withdrawn" and event["claim"] not in _former(current)]
     return {"rule": [_entry(claim, events, _earliest(_studies(claim, commits), revision)) for claim in current.values()],
@@ -60,55 +67,83 @@ def _former(claims):
 
 
 def _commits(revision):
-    """Commits that touched the ledger, the oldest first: (hash, parent, date, subject); merges change nothing by themselves."""
-    lines = _git("log", "--reverse", "--no-merges", "--date=format:%Y-%m-%d %H:%M", "--format=%H%x09%P%x09%ad%x09%s", revision,
-                 "--", LEDGER).splitlines()
-    return [line.split("\t", 3) for line in lines]
+    """Commits that touched the ledger, parents first: (hash, parents among them, date, subject)."""
+    lines = _git("log", "--reverse", "--topo-order", "--parents", "--date=format:%Y-%m-%d %H:%M",
+                 "--format=%H%x09%P%x09%ad%x09%s", revision, "--", LEDGER).splitlines()
+    return [(name, parents.split(), date, subject) for name, parents, date, subject in (line.split("\t", 3) for line in lines)]
 
 
-def _events(commit, measured_with):
-    """What a commit did to the claims."""
-    name, parent, date, subject = commit
-    new, old = _claims(_blob(name, LEDGER)), _claims(_blob(parent, LEDGER)) if parent else {}
+def _joined(claims, sides):
+    """What is known of each claim where lines of the history meet: that of the side whose number was kept, else of the first."""
+    joined = {claim: known for side in reversed(sides) for claim, known in side.items()}
+    for side in reversed(sides):
+        joined |= {claim: known for claim, known in side.items() if known.get("ours") == claims.get(claim, {}).get("ours")}
+    return joined
+
+
+def _events(commit, old, new, measured):
+    """What a commit did to the claims; `measured` holds what was known before it, and is brought up to date.
+
+    A commit in which a number differs has measured all claims, by the rows that it finds. A claim that is without a number
+    for a while is compared with its last one.
+    """
+    name, date, subject = commit
     when = {"date": date, "commit": name[:12]}
 
     def event(claim, kind, what):
         before, now = old.get(claim, {}), new.get(claim, {})
         return when | {"claim": claim, "kind": kind, "text": f"{date} {name[:7]}: {what} ({subject})", "rule": rule_of(now),
-                       "numbers": (before.get("ours"), now.get("ours"))}
+                       "numbers": (measured.get(claim, before).get("ours"), now.get("ours"))}
 
+    measures = any(claim.get("ours") != old.get(claim_id, {}).get("ours") for claim_id, claim in new.items())
     for claim, now in new.items():
-        before = old.get(claim) or old.get(now.get("formerly", ""), {})
+        former = now.get("formerly", "")
+        before, last = old.get(claim) or old.get(former, {}), measured.get(claim, measured.get(former, {}))
         rows = _blob(name, f"{TABLES}/{now.get('data', '')}.csv") if now.get("data") else ""
-        if not rule_of(before) and rule_of(now):
-            yield event(claim, "written", f"rule written: {rule_of(now)}")
-        elif rule_of(before) and not rule_of(now):
-            yield event(claim, "withdrawn", f"no longer measured; its rule was {rule_of(before)}, its verdict {_verdict(before)}")
-        elif rule_of(before).startswith(IN_WORDS) and not rule_of(now).startswith(IN_WORDS):
-            yield event(claim, "put into form", f"rule put into the form {rule_of(now)}")
-        elif rule_of(before) != rule_of(now):
-            yield event(claim, "changed", f"rule was {rule_of(before)}, its verdict {_verdict(before)}; now {rule_of(now)}")
-        elif before.get("data") and now.get("data") not in (None, before["data"]):
-            yield event(claim, "other rows", f"judged by the rows of {now['data']}; by those of {before['data']} it was "
-                                             f"{_number(before)}, {_verdict(before)}")
-        elif _moved(before, now) and rows and rows == measured_with.get(claim):
-            yield event(claim, "estimated", f"estimated otherwise: {before['ours']:g}, {_verdict(before)}, is now "
-                                            f"{now['ours']:g}, {_verdict(now)}")
-        elif _same_number(before, now) and _verdict(before) != _verdict(now):
-            yield event(claim, "judged", f"judged otherwise: was {_verdict(before)}, is now {_verdict(now)}, by the same number")
-        if before.get("ours") != now.get("ours"):
-            measured_with[claim] = rows
+        kind, what = _change(before, now, last, rows)
+        if kind:
+            yield event(claim, kind, what)
+        if kind == "changed":
+            last = {}       # its number was that of another rule
+        measured[claim] = {"ours": now["ours"], "verdict": now.get("verdict"),
+                           "rows": rows if measures else last.get("rows", rows)} if "ours" in now else last
     for claim in sorted(old.keys() - new.keys() - _former(new)):
         if rule_of(old[claim]):
             yield event(claim, "withdrawn", f"withdrawn; its rule was {rule_of(old[claim])}, its verdict {_verdict(old[claim])}")
+
+
+def _change(before, now, last, rows):
+    """What happened to a claim from one version of the ledger to the next: its kind and the words for it, or ("", "").
+
+    `last` holds its number, verdict and rows when it was last measured; `rows` is the table that judges it now.
+    """
+    rule_before, rule, study = rule_of(before), rule_of(now), now.get("data")
+    numbers = f"{_measured(last)}, is now {_measured(now)}"
+    if rule and not rule_before:
+        return "written", f"rule written: {rule}"
+    if rule_before and not rule:
+        return "withdrawn", f"no longer measured; its rule was {rule_before}, its verdict {_verdict(before)}"
+    if rule_before.startswith(IN_WORDS) and not rule.startswith(IN_WORDS):
+        return "put into form", f"rule put into the form {rule}"
+    if rule_before != rule:
+        return "changed", f"rule was {rule_before}, its verdict {_verdict(before)}; now {rule}"
+    if before.get("data") and study not in (None, before["data"]):
+        return "other rows", f"judged by the rows of {study}; by those of {before['data']} it was {_measured(before)}"
+    if _moved(last, now) and rows and _results(rows) == _results(last["rows"]):
+        return "estimated", f"estimated otherwise: {numbers}"
+    if _moved(last, now) and rows and _verdict(last) != _verdict(now):
+        return "more rows", f"judged by new rows of {study}: {numbers}"
+    if _same_number(last, now) and _verdict(last) != _verdict(now):
+        return "judged", f"judged otherwise: was {_verdict(last)}, is now {_verdict(now)}, by the same number"
+    return "", ""
 
 
 def _verdict(claim):
     return claim.get("verdict") or "not known yet"
 
 
-def _number(claim):
-    return f"{claim['ours']:g}" if "ours" in claim else "not measured"
+def _measured(claim):
+    return f"{claim['ours']:g}, {_verdict(claim)}" if "ours" in claim else f"not measured, {_verdict(claim)}"
 
 
 def _moved(before, now):
@@ -176,7 +211,14 @@ def _is_ancestor(first, second):
 @functools.cache
 def _blob(commit, path):
     """The hash of a file's content in a commit; "" if it is not there."""
-    return _git("ls-tree", commit.split()[0], path).split("\t")[0].rpartition(" ")[2]
+    return _git("ls-tree", commit, path).split("\t")[0].rpartition(" ")[2]
+
+
+@functools.cache
+def _results(blob):
+    """The rows of one version of a table, in any order, without what says where and when they were computed."""
+    rows = csv.DictReader(_git("cat-file", "blob", blob).splitlines()) if blob else ()
+    return frozenset(tuple(value for name, value in row.items() if name not in CIRCUMSTANCES) for row in rows)
 
 
 @functools.cache

@@ -60,10 +60,15 @@ def test_what_an_audit_found_is_flagged():
     assert sum(of_study[name] == "bui_fig8" for name in flagged) == 9
     assert {name for name in ENTRIES if of_study[name] == "uci_regression"} <= flagged | {"bui-fig18-interaction"}
     assert "csa-sweeps" in flagged
-    moved = {name for name, entry in ENTRIES.items()
-             if any("f64371b: estimated otherwise" in change for change in entry["changes"])}
+    def estimated_in(commit):
+        return {name for name, entry in ENTRIES.items()
+                if any(f"{commit}: estimated otherwise" in change for change in entry["changes"])}
+
+    moved = estimated_in("f64371b")
     assert {"bui-fig4-smse-half-vfe", "bui-fig4-smse-half-ep", "bui-fig4-smse-vfe-ep", "bui-fig4-smll-ep-vfe",
             "bui-fig4-smll-ep-half", "bui-fig4-smll-half-vfe"} <= moved <= flagged
+    assert {"bui-fig4b-smse-best", "bui-fig5-smse-half", "bui-fig5-smse-vfe"} <= moved
+    assert {"vil-tab2-cells", "vil-tab3-cells", "vil-fig3-overlap"} <= estimated_in("e19d7bb")
 
 
 def test_a_chapter_says_how_many_of_its_rules_were_fixed_before():
@@ -170,6 +175,58 @@ def test_a_number_that_moves_without_new_rows_was_estimated_otherwise(repository
     repository([CLAIM | {"ours": 1.0}])
     entry = changelog()[0]["one"]
     assert entry["status"] == rules.HINDSIGHT and "estimated otherwise: 2" in entry["changes"][0]
+
+
+def test_rows_that_leave_a_number_alone_do_not_hide_that_it_is_estimated_otherwise_later(repository):
+    repository([CLAIM, CLAIM | {"id": "two"}])
+    repository([CLAIM | {"ours": 3.0}, CLAIM | {"id": "two", "ours": 3.0}], rows="a\n1\n")
+    repository([CLAIM | {"ours": 3.0}, CLAIM | {"id": "two", "ours": 2.0}], rows="a\n1\n2\n")
+    repository([CLAIM | {"ours": 1.0}, CLAIM | {"id": "two", "ours": 2.0}])
+    entries, _ = changelog()
+    assert "estimated otherwise: 3" in entries["one"]["changes"][0] and entries["two"]["changes"] == []
+
+
+def test_a_number_that_was_away_is_compared_with_the_one_before(repository):
+    repository([CLAIM])
+    repository([CLAIM | {"ours": 3.0, "verdict": "not reproduced"}], rows="a,check\n1,x\n")
+    repository([CLAIM])
+    repository([CLAIM | {"ours": 1.0, "verdict": "reproduced"}], rows="a,check,commit\n1,y,later\n")    # the same results
+    (change,) = changelog()[0]["one"]["changes"]
+    assert "estimated otherwise: 3, not reproduced, is now 1, reproduced" in change
+
+
+def test_a_number_of_a_rule_that_changed_while_it_was_away_is_no_other_estimate(repository):
+    repository([CLAIM])
+    repository([CLAIM | {"ours": 3.0, "verdict": "not reproduced"}], rows="a\n1\n")
+    repository([CLAIM | {"measure": "folder.module.share"}])
+    repository([CLAIM | {"measure": "folder.module.share", "ours": 1.0, "verdict": "reproduced"}])
+    (change,) = changelog()[0]["one"]["changes"]
+    assert "rule was count()" in change
+
+
+def test_a_verdict_that_new_rows_have_turned_is_in_it(repository):
+    repository([CLAIM])
+    repository([CLAIM | {"ours": 3.0, "verdict": "not reproduced"}], rows="a\n1\n")
+    repository([CLAIM | {"ours": 1.0, "verdict": "reproduced"}], rows="a\n1\n2\n")
+    entry = changelog()[0]["one"]
+    assert entry["status"] == rules.BEFORE
+    assert "judged by new rows of study: 3, not reproduced, is now 1, reproduced" in entry["changes"][0]
+
+
+def test_a_line_of_the_history_that_lacks_a_measurement_does_not_take_it_back(repository, tmp_path):
+    def git_here(*words):
+        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=b", *words], cwd=tmp_path, check=True)
+
+    repository([CLAIM])
+    repository([CLAIM | {"ours": 3.0, "verdict": "not reproduced"}], rows="a\n1\n")
+    git_here("branch", "side")
+    repository([CLAIM | {"ours": 1.0, "verdict": "reproduced"}])
+    git_here("checkout", "-q", "side")
+    repository([CLAIM | {"ours": 3.0, "verdict": "not reproduced", "why": "Other words."}])
+    git_here("checkout", "-q", "-")
+    git_here("merge", "-q", "-s", "ours", "--no-commit", "side")
+    repository([CLAIM | {"ours": 1.0, "verdict": "reproduced", "why": "Other words."}])
+    assert ["estimated otherwise" in change for change in changelog()[0]["one"]["changes"]].count(True) == 1
 
 
 def test_a_rule_that_saw_the_rows_of_one_study_is_no_older_for_those_of_the_next(repository):
