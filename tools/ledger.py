@@ -172,9 +172,9 @@ def headline(ledger):
     tested = len(ledger) - len(kinds["none"])
     return (f"**Of {tested} claims that were tested, {said['before the runs']} were judged by a rule committed before the first "
             f"rows of their study, and {said['with hindsight']} with hindsight: the rule, or the way to estimate the number, "
-            f"was written or changed when there were rows.** The other {said['needs no runs']} need no rows: they are "
-            f"identities and counts, which the tests compute directly. {len(kinds['none'])} claims could not be tested here, "
-            "and say why.")
+            f"was written or changed when there were rows, or the number was known.** The other {said['needs no runs']} need "
+            f"no rows: they are identities and counts, which the tests compute directly. {len(kinds['none'])} claims could not "
+            "be tested here, and say why.")
 
 
 def count_in_words(ledger):

@@ -91,6 +91,11 @@ def _error_rates(study, row, names):
     return said(row) if said else [name for name in names if name.startswith("error_rate")]
 
 
+def has_error_rates(study):
+    """Whether rows of the study have error rates among their outputs."""
+    return any(_error_rates(study, row, study.module.OUTPUTS) for row in tables.read_rows(study))
+
+
 def apart(first, second):
     """The relative difference of two cells: 0 if they are equal, inf if they differ and one is no number.
 

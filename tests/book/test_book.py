@@ -2,6 +2,7 @@
 
 import json
 import re
+import tomllib
 from html import unescape
 
 import build_book
@@ -9,7 +10,7 @@ import formulas
 import pytest
 from bs4 import BeautifulSoup
 
-from figures.experiments import claims, runner
+from figures.experiments import claims, rules, runner
 from figures.experiments.bui2017 import fig1
 
 pytestmark = pytest.mark.book
@@ -169,6 +170,22 @@ def test_the_entrance_leads_to_the_first_page(site):
     page = BeautifulSoup((site / "index.html").read_text(encoding="utf-8"), "html.parser")
     assert page.html["lang"] == "en" and page.title.get_text() and page.find("meta", {"name": "description"})["content"]
     assert page.a["href"] == f"{PAGES[0]}.html" and (site / page.a["href"]).exists()
+
+
+@pytest.mark.parametrize("summary", ["claims", "reproduction-summary"])
+def test_the_headline_counts_the_claims_of_the_ledger_and_of_the_changelog(site, summary):
+    status = {entry["claim"]: entry["status"] for entry in rules.read()["rule"]}
+    claimed = tomllib.loads(claims.FILE.read_text(encoding="utf-8"))["claim"]
+
+    def counted(kind):
+        found = [claim["verdict"] for claim in claimed if status[claim["id"]] == kind]
+        numbers = ", ".join(f"{found.count(verdict)} {verdict}" for verdict in claims.VERDICTS if verdict in found)
+        return f"{len(found)} ({numbers})"
+
+    text = BeautifulSoup((site / f"chapters/{summary}.html").read_text(encoding="utf-8"), "html.parser").get_text()
+    tested = sum(status[claim["id"]] != rules.NOT_MEASURED for claim in claimed)
+    assert f"Of {tested} claims that were tested, {counted(rules.BEFORE)} were judged by a rule committed before" in text
+    assert f"and {counted(rules.HINDSIGHT)} with hindsight" in text and f"The other {counted(rules.NO_ROWS)} need no rows" in text
 
 
 def test_the_ledger_holds_every_claim_with_its_verdict_and_files(site):

@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from figures.experiments import runner, significance, tables, verification
+from figures.experiments import claims, runner, significance, tables, verification
 from figures.experiments.salimbeni2018 import (
     ard as salimbeni_ard,
 )
@@ -269,6 +269,13 @@ def test_orthogonal_against_coupled_at_equal_time(monkeypatch):
     monkeypatch.setattr(salimbeni_ranks.runner, "results", {"salimbeni_tables": results}.get)
     assert salimbeni_ranks.ahead_at_equal_time("regression").value == 50
     assert salimbeni_ranks.behind_in_median("regression", "OrthNat") == 1
+
+
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_a_basis_that_is_ahead_on_no_set_is_not_reproduced(task):
+    rule = next(claim for claim in claims.ledger() if claim.id == f"sal-time-{task}")
+    share, *interval = significance.exact_percentage(0.0, len(salimbeni_ranks.ours(task, "error")))
+    assert claims.verdict(share, rule.reproduced, rule.partly, interval) == "not reproduced"
 
 
 def test_pairs_in_another_order():

@@ -113,3 +113,8 @@ def test_rows_of_the_tables_of_many_classes_come_out_again():
         again = runner.Run(table.module.__name__)(inputs[tables.row_key(table, row)])
         found = verification.difference(table, row, again)
         assert found.rates_equal and found.largest < DRIFT, found
+
+
+@pytest.mark.parametrize(("study_id", "rates"), [("vil_fig4", True), ("salimbeni_magic", True), ("bui_fig3", False)])
+def test_studies_with_error_rates_are_told_from_others(study_id, rates):
+    assert verification.has_error_rates(runner.load(study_id)) is rates

@@ -392,8 +392,13 @@ def test_places_touch_in_pairs(monkeypatch):
     """Of four places two are nearer to each other than the bound, and two that touch across classes do not count."""
     places = [np.array([[0.0, 0.0], [0.01, 0.0], [1.0, 1.0]]), np.array([[1.0, 1.005], [2.0, 2.0]])]
     assert claims._touching(places, 0.02) == 2
-    found = {"ep": 9, "sep": 8, "gfitc": 20, "vi": 8, "start": 4}
-    monkeypatch.setattr(claims, "touching", lambda: found)
-    assert claims.places_overlap() == 3
-    found["vi"] = 9
-    assert claims.places_overlap() == 2
+
+
+@pytest.mark.parametrize(("found", "conditions"), [
+    ({"ep": 9, "sep": 8, "gfitc": 20, "vi": 8, "start": 4}, 3),     # more than twice the start's, and one in a hundred of 576
+    ({"ep": 9, "sep": 8, "gfitc": 20, "vi": 9, "start": 4}, 2),
+    ({"ep": 5, "sep": 4, "gfitc": 6, "vi": 0, "start": 0}, 2),      # 5 of 576 are not one in a hundred
+])
+def test_a_method_whose_places_overlap_has_more_than_a_few_that_touch(monkeypatch, found, conditions):
+    monkeypatch.setattr(claims, "touching", lambda M: found)
+    assert claims.places_overlap() == conditions

@@ -59,14 +59,14 @@ def toy_largest_overestimation(alpha):
 
 
 def toy_overestimation_at_the_end(alpha):
-    """The over-estimation at M = N as a share of the largest one at an intermediate M, in per cent.
+    """The over-estimation at M = N as a share of the largest one at an intermediate M, in per cent, with its interval.
 
-    Of the data sets on which the search at M = N has left its start; on the others no sparse method has been fitted. They
-    are too few for an interval.
+    Of the data sets on which the search at M = N has left its start; on the others no sparse method has been fitted.
     """
     over = toy_overestimation(alpha)
-    mean = over[over[fig3.TRAIN].abs() > MOVED].mean()
-    return 100 * float(mean[fig3.TRAIN] / mean[list(INTERMEDIATE)].max())
+    left = over[over[fig3.TRAIN].abs() > MOVED]
+    return significance.of_means(_columns(left[[*INTERMEDIATE, fig3.TRAIN]]),
+                                 lambda *means: 100 * means[-1] / np.max(means[:-1], axis=0))
 
 
 def toy_sets_overestimated(alpha, M):
