@@ -140,7 +140,7 @@ def held(study):
         raise ValueError(f"{study.id} is being run by {owner_of(study) or 'another process'}; wait for it, or stop it: "
                          "what it has finished is kept") from None
     try:
-        owner.write_text(f"process {os.getpid()} on {socket.gethostname()} since {time.strftime('%Y-%m-%d %H:%M')}")
+        seals.replace(owner, f"process {os.getpid()} on {socket.gethostname()} since {time.strftime('%Y-%m-%d %H:%M')}")
         yield
     finally:
         owner.unlink(missing_ok=True)
