@@ -72,8 +72,7 @@ STUDIES = {
     "vil_length": "villacampa2017.length",
     "vil_path": "villacampa2017.path",
     "vil_rows": "villacampa2017.rows",
-    "villacampa_tables": "villacampa2017.tables",
-    "villacampa_whole": "villacampa2017.tables_whole",
+    "villacampa_whole": "villacampa2017.tables",
 }
 BOOKKEEPING = ("seconds", "error", "versions", *provenance.COLUMNS, "check")
 

@@ -9,7 +9,7 @@ from test_runner import command_line, here, listed, runner, study, tables  # noq
 
 from figures.experiments import verification
 
-CHEAPEST = 4        # rows of villacampa_tables, of less than a second each
+CHEAPEST = 4        # rows of villacampa_whole, of less than a second each
 DRIFT = 1e-2        # relative: rows that say so were computed by older code
 
 
@@ -106,7 +106,7 @@ def test_what_is_kept_speaks_of_studies_that_are_there():
 
 
 def test_rows_of_the_tables_of_many_classes_come_out_again():
-    table = runner.load("villacampa_tables")
+    table = runner.load("villacampa_whole")
     cheapest = sorted(tables.read_rows(table), key=lambda row: float(row["seconds"]))[:CHEAPEST]
     inputs = {runner.key(run): run for run in table.runs()}
     for row in cheapest:

@@ -1,6 +1,6 @@
 """Satellite: test losses against training time for SEP, GFITC and VI (villacampa2017 figures 4, 6 and 7).
 
-Every method trains on the same 20 % of the rows from the same start, as in `villacampa_tables`, 250 iterations. At checkpoints
+Every method trains on the same 20 % of the rows from the same start, as in `villacampa_whole`, 250 iterations. At checkpoints
 along the way the model is taken as if training had stopped there; for SEP, whose sites have not converged then, the clock
 includes the inference that finishes it. Beside the losses stands what VI
 maximises on the training data in place of log E[p], the mean of E[log p], on the test data and with its robust-max likelihood.

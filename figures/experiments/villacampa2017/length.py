@@ -1,4 +1,4 @@
-"""What if training had been shorter? The runs of `villacampa_tables` with M = 5 %, stopped after fewer iterations.
+"""What if training had been shorter? The runs of `villacampa_whole` with M = 5 %, stopped after fewer iterations.
 
 Asked when the tables had been compared: do our means differ from the paper's as they would if its 250 iterations had gone
 less far than ours?
@@ -32,7 +32,7 @@ def nearness(short, whole):
 
     Parameters
     ----------
-    short, whole : data frames, the results of this study and of `villacampa_tables`
+    short, whole : data frames, the results of this study and of `villacampa_whole`
 
     Returns
     -------
