@@ -162,8 +162,8 @@ def verify_study(options):
     for one in verification.verify(study, options.sample, options.seed, executor(options)):
         print(one, flush=True)
         found.append(one)
-        if options.keep:
-            verification.keep(study, found)
+        if options.keep and not one.error:
+            verification.keep(study, [one for one in found if not one.error])
     print(f"{study.id}: {len(found)} runs computed again, {sum(one.equal for one in found)} equal to the last digit, "
           f"{sum(one.rates_equal for one in found)} with equal error rates; largest relative difference "
           f"{max(one.largest for one in found):.1e}")

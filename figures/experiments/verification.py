@@ -63,10 +63,14 @@ def verify(study, sample=5, seed=0, execute=None):
     ------
     ValueError
         If the study has no finished runs, or its file is damaged.
+    DataNotFoundError
+        If the study needs a data set that is not there.
     """
     kept = {tables.row_key(study, row): row for row in tables.read_rows(study) if not row["error"]}
     if not kept:
         raise ValueError(f"study {study.id} has no finished runs that could be verified")
+    if hasattr(study.module, "prepare"):
+        study.module.prepare()
     runs = [inputs for inputs in study.runs() if runner.key(inputs) in kept]
     chosen = random.Random(seed).sample(runs, min(sample, len(runs)))
     for row in (execute or map)(runner.Run(study.module.__name__), chosen):

@@ -97,6 +97,30 @@ def test_an_interrupt_loses_no_row_that_was_computed_again(listed, tmp_path, mon
     assert verification.kept(tmp_path / "verify.toml")[listed.id]["rows"] == 2
 
 
+def test_runs_that_fail_this_time_are_said_and_not_kept(listed, tmp_path, monkeypatch, capsys):  # noqa: F811
+    def half_failing(function, items):
+        for count, row in enumerate(here(function, items)):
+            yield row | {"error": "ValueError: no"} if count % 2 else row
+
+    runner.run(listed, execute=here)
+    monkeypatch.setattr(runner.executors, "on_this_machine", lambda jobs: half_failing)
+    monkeypatch.setattr(verification.keep, "__defaults__", (tmp_path / "verify.toml",))
+    assert command_line.main(["verify", listed.id, "--sample", "4", "--keep"]) == 1
+    assert capsys.readouterr().out.count("failed: ValueError: no") == 2
+    kept = verification.kept(tmp_path / "verify.toml")[listed.id]
+    assert (kept["rows"], kept["equal"]) == (2, 2)
+
+
+def test_a_data_set_that_is_missing_stops_it_before_the_first_run(listed, monkeypatch):  # noqa: F811
+    def prepare():
+        raise ValueError("fetch the data first")
+
+    runner.run(listed, execute=here)
+    monkeypatch.setattr(listed.module, "prepare", prepare, raising=False)
+    with pytest.raises(ValueError, match="fetch the data first"):
+        next(verification.verify(listed, execute=here))
+
+
 def test_what_is_kept_speaks_of_studies_that_are_there():
     kept = verification.kept()
     assert set(kept) <= set(runner.studies()) and kept
