@@ -272,3 +272,19 @@ def test_numbers_that_reasons_give_for_the_mended_rules():
     assert (len(ours), (theirs["OrthNat"] < theirs["CoupledNat_400"]).sum()) == (7, 3)
     assert (ours["OrthNat"] < ours["CoupledNat_400"]).sum() == 0
     assert (len(errors), (errors["OrthNat"] < errors["CoupledNat_400"]).sum()) == (8, 6)
+
+
+def test_numbers_that_are_given_for_the_times_of_many_classes():
+    from figures.experiments.villacampa2017 import cells
+
+    why, times = {claim.id: claim.why for claim in LEDGER}, cells.times()
+    slower, longer = times["gfitc"] / times["sep"], 100 * (times["sep"] / times["ep"] - 1)
+    assert f"The ratio falls with M, from {slower.max():.0f} to {slower.min():.0f}." in why["vil-speed"]
+    assert f"SEP takes {longer.min():.0f} to {longer.max():.0f} % longer." in why["vil-fastest"]
+
+
+def test_the_chapter_on_regression_counts_its_verdicts():
+    own = [claim.verdict for claim in LEDGER if claim.page == "which-alpha-regression" and claim.measure]
+    assert (len(own), own.count("partly"), own.count("not reproduced"), own.count("inconclusive")) == (40, 9, 1, 1)
+    text = (claims.FOLDER.parent / "chapters/which-alpha-regression.ipynb").read_text(encoding="utf-8")
+    assert "The ledger calls nine of forty *partly* reproduced" in text
