@@ -30,7 +30,8 @@ def total(found, again):
     stale = sum(state.stale for state in found)
     hours, left = sum(state.hours for state in found), sum(state.hours_left for state in found)
     repeated, equal = (sum(entry[name] for entry in again.values()) for name in ("rows", "equal"))
-    rated = [again[state.study.id] for state in found if state.study.id in again and verification.has_error_rates(state.study)]
+    rated = [again[state.study.id] for state in found
+             if state.study.id in again and verification.has_error_rates(state.study, state.rows)]
     rates, rates_equal = (sum(entry[name] for entry in rated) for name in ("rows", "rates_equal"))
     return (f"**{len(found)} studies hold {rows} rows, which took {hours:.0f} hours of one processor; "
             f"{sum(len(state.missing) for state in found)} runs are missing, about {left:.0f} hours.** {dated} rows name "
@@ -89,7 +90,7 @@ def came_out(state, again):
     said = f"{again['equal']} of {again['rows']} equal"
     if again["equal"] == again["rows"]:
         return said
-    rates = f", {again['rates_equal']} with the same error rates" if verification.has_error_rates(state.study) else ""
+    rates = f", {again['rates_equal']} with the same error rates" if verification.has_error_rates(state.study, state.rows) else ""
     return f"{said}{rates}; largest difference {again['largest']:.0e} ({again['column']})"
 
 

@@ -19,7 +19,7 @@ import subprocess
 import tomllib
 
 from figures import FOLDER
-from figures.experiments import provenance, seals
+from figures.experiments import provenance, seals, toml
 
 LEDGER, TABLES, FILE = "figures/claims.toml", "figures/results", FOLDER / "rules.toml"
 BEFORE, HINDSIGHT, NO_ROWS, NOT_MEASURED = "before", "hindsight", "no rows", "not measured"
@@ -257,13 +257,7 @@ def update(file=FILE):
     text = HEAD
     for kind, entries in changelog.items():
         for entry in entries:
-            text += "\n".join(["", f"[[{kind}]]", *(f"{name} = {_toml(value)}" for name, value in entry.items()), ""])
+            text += toml.table(f"[[{kind}]]", entry)
     seals.replace(file, text)
     return {status: sum(entry["status"] == status for entry in changelog["rule"])
             for status in (BEFORE, HINDSIGHT, NO_ROWS, NOT_MEASURED)}
-
-
-def _toml(value):
-    if isinstance(value, list):
-        return "[" + "".join(f"\n  {_toml(item)}," for item in value) + "\n]" if value else "[]"
-    return json.dumps(value, ensure_ascii=False)

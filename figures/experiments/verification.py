@@ -10,7 +10,7 @@ import re
 import tomllib
 from dataclasses import dataclass
 
-from figures.experiments import provenance, runner, seals, tables
+from figures.experiments import provenance, runner, seals, tables, toml
 from figures.experiments.inspection import NUMBER
 from figures.experiments.studies import RESULTS, cell
 
@@ -95,9 +95,9 @@ def _error_rates(study, row, names):
     return said(row) if said else [name for name in names if name.startswith("error_rate")]
 
 
-def has_error_rates(study):
-    """Whether rows of the study have error rates among their outputs."""
-    return any(_error_rates(study, row, study.module.OUTPUTS) for row in tables.read_rows(study))
+def has_error_rates(study, rows):
+    """Whether any of these rows of the study has error rates among its outputs."""
+    return any(_error_rates(study, row, study.module.OUTPUTS) for row in rows)
 
 
 def apart(first, second):
@@ -129,16 +129,11 @@ def keep(study, differences, file=FILE):
         "same_code": sum(one.same_code for one in differences), "same_machine": sum(one.same_machine for one in differences)}}
     text = "# Rows that were run again: python -m figures verify ID --sample N --keep\n"
     for study_id, entry in sorted(known.items()):
-        lines = [f"{name} = {_toml(value)}" for name, value in entry.items()]
-        text += "\n".join(["", f"[{study_id}]", *lines, ""])
+        text += toml.table(f"[{study_id}]", entry)
     seals.replace(file, text)
 
 
 def kept(file=FILE):
     """What the file says: study -> a dict."""
     return tomllib.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-
-
-def _toml(value):
-    return f'"{value}"' if isinstance(value, str) else repr(value)
 
