@@ -115,9 +115,13 @@ def infer(
     tolerance : as there, with s the posterior variance of f
     jitter : as in `regression`
 
+    A likelihood that is not log-concave may ask for a site of negative precision. That is refused here, and the fit ends
+    where it was, not converged; `power_ep.infer` takes such likelihoods.
+
     Returns a Fit; if it is not converged, `converged` is False and a RuntimeWarning says so.
     Raises ValueError for wrong shapes, NaN, a power outside [0, 1], labels the likelihood does not accept, an unknown
-    schedule, a jitter outside [0, 1e-2], or a step, tolerance or max_sweeps out of range.
+    schedule, a jitter outside [0, 1e-2], or a step, tolerance or max_sweeps out of range; NotPositiveDefiniteError if no
+    jitter up to 1e-2 helps.
     Source: rasmussen2006 algorithms 3.5 and 3.6, section 5.5.2 for the gradient; bui2017 section 3.3;
     :eq:`ep-posterior`, :eq:`ep-evidence`, :eq:`ep-gradient`, :eq:`pep-energy`.
     """

@@ -1,4 +1,4 @@
-"""Gaussians in natural and moment coordinates, and a Cholesky factorisation that never fails silently."""
+"""Linear algebra of Gaussians: a Cholesky factor that never fails silently, triangular products, and a divergence."""
 
 import ctypes
 from collections.abc import Callable
@@ -23,7 +23,8 @@ def safe_cholesky(K: Array, scale: float = 1.0, jitter: float = 0.0, name: str =
     grows to 1e-10 first, at most to 1e-2. The factor L (M, M) is in Fortran order, so that BLAS uses it without a
     copy.
 
-    Raises NotPositiveDefiniteError if a jitter of 1e-2 does not help; it gives the matrix's `name`, size and condition.
+    Raises NotPositiveDefiniteError if K holds NaN or infinity, or if a jitter of 1e-2 does not help; it gives the matrix's
+    `name`, size and condition.
     """
     if not np.all(np.isfinite(K)):
         raise NotPositiveDefiniteError(f"{name} ({K.shape[0]} x {K.shape[1]}) holds NaN or infinity, so it has no "

@@ -59,7 +59,9 @@ def solve_posterior(precision: Array, shift: Array, concave: bool) -> tuple[Arra
     else:
         C, failed = lapack.dpotrf(precision, lower=1, clean=1)
         if failed:
-            raise ImproperCavityError("sites of negative precision leave no proper posterior")
+            raise ImproperCavityError("sites of negative precision leave no proper posterior: I + A diag(tau) A' is not "
+                                      "positive definite; start from other sites (None for the prior), or take a smaller "
+                                      "step or a log-concave likelihood")
     return solve_lower(C, solve_lower(C, shift), transposed=True), C
 
 

@@ -113,7 +113,7 @@ class Fit(Result):
     posterior: Any
     likelihood: Any
     alpha: float | Array  #: the power as given; 1 for exact regression, where it makes no difference
-    sites: Any  #: Sites of the N data; None for regression with blocks, where one site couples a whole block
+    sites: Any  #: Sites of the N data; None where no datum has its own: blocks, add_data, decoupled bases, update = "joint"
     _gradient: Callable[[], dict]
     converged: bool = True
     message: str = "closed form"
@@ -140,9 +140,9 @@ class Fit(Result):
         """Predict each datum of the fit from all others, see `pepcore.leave_one_out`."""
         if not isinstance(self.sites, Sites):
             raise NotImplementedError("this fit keeps no site for each datum that could be taken out: those of blocks "
-                                      "belong to a whole block, those of 'sep' are tied, and decoupled bases have "
-                                      "none; fit without blocks, with another approximation or with power_ep.infer, "
-                                      "or measure on data held out")
+                                      "belong to a whole block, those of 'sep', and of 'vi' learnt on batches, are tied, "
+                                      "and add_data, update = 'joint' and decoupled bases keep none; fit all data without "
+                                      "blocks, with another approximation or with power_ep.infer, or measure on data held out")
         size = self.sites.tau.shape[-1]
         X = check_inputs(X)
         targets: Array = self.likelihood.validate(check_targets(y, len(X)))
@@ -219,7 +219,7 @@ class Model(Result):
 
     @property
     def noise(self) -> Any:
-        """Noise variance, or (C,) for the classes; None for a likelihood without noise."""
+        """Noise variance as an argument of `infer`, or (C,) for the classes; None where the likelihood holds it, or has none."""
         return self.parameters.get("noise")
 
 
@@ -257,7 +257,8 @@ def leave_one_out(fit: Result, X: ArrayLike, y: ArrayLike) -> LeftOut:
 
     Raises
     ------
-    NotImplementedError if the fit has no site for each datum: blocks, "sep", decoupled bases, streams
+    NotImplementedError if the fit has no site for each datum: blocks, "sep", "vi" learnt on batches or jointly, `add_data`,
+        decoupled bases, streams
     ValueError if X and y have more or fewer rows than the data of the fit, or are found not to be these data; not every
         exchange of rows or of targets is detected
     ImproperCavityError if the others leave no proper posterior; it names the data. It happens only if the likelihood is

@@ -17,7 +17,7 @@ from pepcore.validation import as_real, check_finite
 
 
 class ImproperCavityError(ArithmeticError):
-    """A fraction α of some site is more than the whole posterior: the cavity has no positive variance."""
+    """No proper Gaussian is left: a cavity or a posterior would have no positive variance, or a site must not be negative."""
 
 
 @dataclass(frozen=True, eq=False)

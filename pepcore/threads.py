@@ -1,7 +1,7 @@
 """Threads: one for BLAS inside the sparse routines, several for independent groups of rows.
 
 The sparse routines work on blocks that fit the processor's cache, so a second BLAS thread has nothing to do but wait, and
-NumPy's and SciPy's own pools wait for each other: on two cores two threads took three to six times as long as one. Large
+NumPy's and SciPy's own pools wait for each other: two threads may take several times as long as one. Large
 problems use the cores in another way: groups of row blocks are summed in Python threads, and the sums are added in a fixed
 order, so that every number of threads gives the same bits. `exact` is left alone, since its large factorisations do gain
 from more BLAS threads.
@@ -98,9 +98,14 @@ def thread_count() -> int:
     return one_blas_thread.given_up if alone else 1
 
 
-LARGEST_BLOCK = 31 * 2**20  # bytes; anything above 32 MiB leaves the threshold as it is
+LARGEST_BLOCK = 31 * 2**20  # bytes; glibc ignores blocks above 32 MiB
 
 
 def keep_freed_memory() -> None:
-    """Free one large block, whose pages are never touched, so that up to 62 MiB of freed memory is kept from now on."""
+    """Make glibc keep up to 62 MiB of freed memory, in the whole process; `import pepcore` calls this.
+
+    glibc asks the system for each block above a threshold, and gives it back when it is freed, which costs time for arrays
+    that come and go. A block of at most 32 MiB that is freed raises the threshold to its size. So one is made and freed;
+    its pages are never touched. Other C libraries are not affected.
+    """
     np.empty(LARGEST_BLOCK, dtype=np.uint8)

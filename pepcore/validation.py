@@ -76,8 +76,8 @@ def check_finite(array: Array, name: str) -> Array:
 def check_scale(scale: Any, name: str) -> Any:
     """Return the scale of what is called `name`; ValueError unless it is positive and finite."""
     if not (np.isfinite(scale).all() and np.all(scale > 0)):
-        raise ValueError(f"{name} varies so much or so little that its variance is no floating-point number; give it in "
-                         "other units")
+        raise ValueError(f"{name} varies so much or so little that its variance is no floating-point number (found a scale of "
+                         f"{np.asarray(scale).tolist()}); give it in other units")
     return scale
 
 
@@ -207,7 +207,7 @@ def check_names(names: Iterable[str], known: tuple[str, ...], name: str = "optim
     names = tuple(names)
     unknown = [one for one in names if one not in known]
     if unknown:
-        raise ValueError(f"{name} is a tuple of names out of {choices}; got {unknown} as well")
+        raise ValueError(f"{name} must hold names out of {choices}; got {unknown}")
     return names
 
 
@@ -270,7 +270,7 @@ def check_plain(kernel: Any, method: str) -> None:
 def check_likelihood(likelihood: Any, several: bool = False) -> Any:
     """Return the likelihood; ValueError for what lacks its methods, and for a class in place of its instance.
 
-    Also ValueError for one of several latent functions, unless `several`.
+    Unless `several`, also ValueError for a likelihood of several latent functions.
     """
     fits = all(hasattr(likelihood, method) for method in ("log_moment", "validate", "predict"))
     expected = "a likelihood, an object with the methods log_moment, validate and predict"

@@ -169,7 +169,9 @@ class DecoupledPosterior(NamedTuple):
         Xs = self._check(Xs)
         A, _, K_gamma = located(self.bases, Xs)
         mean = self.process.w @ A + self.process.g @ K_gamma
-        return mean, self.bases.kernel(Xs) + A.T @ (self.process.V @ A - A)
+        covariance = self.bases.kernel(Xs) + A.T @ (self.process.V @ A - A)
+        np.fill_diagonal(covariance, np.maximum(np.diag(covariance), 0.0))  # rounding may leave it below 0
+        return mean, covariance
 
     def __repr__(self) -> str:
         M, G = len(self.bases.beta), len(self.bases.gamma)

@@ -67,7 +67,7 @@ class PowerEPRegressor(RegressorMixin, PowerEPBase):
 
     Attributes
     ----------
-    model_ : Model, the result of learning, in its own units (see the head of this module)
+    model_ : Model, the result of learning, in its own units (see `pepcore.estimators`)
     kernel_, likelihood_, noise_ : as learnt, in the units of the model; `noise_` is None unless the noise is Gaussian
     Z_ : (M, D) in the units of X
     log_marginal_likelihood_value_ : float, log evidence of the targets in the units of the model, in nats

@@ -20,6 +20,7 @@ from pepcore.estimators.regressor import PowerEPRegressor
 from pepcore.gaussian import Array
 from pepcore.kernels import Kernel
 from pepcore.likelihoods import Likelihood
+from pepcore.sweeps import warn
 from pepcore.validation import check_alpha, check_count
 
 ALPHAS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -36,18 +37,22 @@ class _ChoosesAlpha(PowerEPBase):
         """Choose the power and learn from all of X (N, D) and y (N,) at it; returns the estimator itself.
 
         ValueError for powers outside [0, 1], for `scoring` beside `cv="leave-one-out"`, and whatever the estimator of one
-        power refuses.
+        power refuses. UserWarning for `cv="leave-one-out"` beside a power of 1.
         """
         inputs, targets = self._data(X, y, y_numeric=not is_classifier(self))
         alphas = sorted({float(check_alpha(alpha)) for alpha in (self.alphas if np.iterable(self.alphas) else [self.alphas])})
         if not alphas:
             raise ValueError("alphas is empty; give at least one power in [0, 1]")
+        leave_one_out = isinstance(self.cv, str) and self.cv == LEAVE_ONE_OUT
+        if leave_one_out and alphas[-1] == 1.0:
+            warn(f'cv = "{LEAVE_ONE_OUT}" is far too optimistic at alpha = 1; give alphas up to 0.9', UserWarning)
         random = self.random_state
         seed = int(random) if isinstance(random, Integral) else check_random_state(random).randint(np.iinfo(np.int32).max)
         names = [name for name in self._one._get_param_names() if name != "alpha"]
         fresh = self._one(**{name: getattr(self, name) for name in names} | {"random_state": seed})
         paths = Parallel(n_jobs=self.n_jobs)(
-            delayed(_path)(fresh, alphas, inputs, targets, *part) for part in self._parts(fresh, inputs, targets))
+            delayed(_path)(fresh, alphas, inputs, targets, *part)
+            for part in self._parts(fresh, inputs, targets, leave_one_out))
         self.cv_results_ = _table(alphas, *map(np.array, zip(*paths, strict=True)))
         self.best_index_ = int(np.argmin(self.cv_results_["rank_test_score"]))
         self.best_score_, self.alpha_ = self.cv_results_["mean_test_score"][self.best_index_], alphas[self.best_index_]
@@ -57,9 +62,11 @@ class _ChoosesAlpha(PowerEPBase):
                 setattr(self, name, getattr(chosen, name))
         return self
 
-    def _parts(self, fresh: Any, X: Array, y: np.ndarray) -> list[tuple[np.ndarray, np.ndarray, Callable]]:
+    def _parts(
+        self, fresh: Any, X: Array, y: np.ndarray, leave_one_out: bool
+    ) -> list[tuple[np.ndarray, np.ndarray, Callable]]:
         """For each path over the powers the rows to learn from, the rows to predict, and the score of a fitted estimator."""
-        if isinstance(self.cv, str) and self.cv == LEAVE_ONE_OUT:
+        if leave_one_out:
             if self.scoring is not None:
                 raise ValueError(f'cv = "{LEAVE_ONE_OUT}" scores by log densities; leave scoring = {self.scoring!r} out')
             return [(np.arange(len(y)), np.arange(len(y)), _left_out_score)]

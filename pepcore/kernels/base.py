@@ -36,7 +36,10 @@ class Kernel:
         raise NotImplementedError
 
     def __call__(self, X: ArrayLike, X2: ArrayLike | None = None) -> Array:
-        """K(X, X2) (N, N2) for X (N, D) and X2 (N2, D); X2 = X if left out. ValueError for other shapes, NaN or text."""
+        """K(X, X2) (N, N2) for X (N, D) and X2 (N2, D), a new array that the caller may write over; X2 = X if left out.
+
+        ValueError for other shapes, NaN or text.
+        """
         raise NotImplementedError
 
     def diagonal(self, X: Array) -> Array:

@@ -8,7 +8,7 @@ from pepcore.gaussian import Array
 
 LARGEST = 8.0  # up to here Mills' ratio is the rational function below, and erfcx, several times slower, beyond
 # From the highest power down. A least-squares fit to Mills' ratio on [0, 8] with weights that level the relative error, which
-# is 2e-15. All are positive, so that nothing cancels. The library's Φ takes twice the time: it branches on every value.
+# is 2e-15. All are positive, so that nothing cancels. SciPy's Φ takes twice the time: it branches on every value.
 NUMERATOR = (
     0.999999845521184, 21.7951895758317, 224.73027060558147, 1407.2485070112032, 5765.8664092532, 15529.354114617066,
     25805.789450654673, 21341.68248555741,

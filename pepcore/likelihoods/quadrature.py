@@ -48,8 +48,8 @@ def quadrature_log_moment(
     derivatives : callable (y, f) -> log p(y|f), its first and its second derivative in f, broadcast over both
     y, mean, variance : (N,), variance > 0
     alpha : float or (N,), in [0, 1]
-    centre, scale : roughly where log p bends, a float or (N,), and over what distance; they place the nodes, and do not
-        change what is computed
+    centre, scale : roughly where log p bends, a float or (N,), and over what distance; they place the nodes. A
+        `scale` that is too small costs time, one that is too large costs accuracy
     log_concave : if False, p may have tails that are heavier than exponential, and `centre` must be where p is largest
     growth : log p falls no faster than exp(growth |f|); it widens the window where p^α would not end it
 

@@ -55,7 +55,11 @@ class Likelihood(Protocol):
         return {}
 
     def quadrature_hints(self, y: Array, mean: Array, variance: Array, alpha: float | Array) -> dict:
-        """How p^alpha is shaped: the keywords of `quadrature_log_moment`, for p that bends elsewhere than near f = 0."""
+        """How p^alpha is shaped: the keywords of `quadrature_log_moment`.
+
+        Needed for a log p that bends elsewhere than near f = 0, or over less than about 2.5 units of f ("centre", "scale"),
+        and for p that is not log-concave: "log_concave" is False, and "centre" the f at which p is largest.
+        """
         return {}
 
     def log_density(self, y: Array, f: Array) -> Array:

@@ -41,7 +41,8 @@ class MulticlassFit(Fit):
     Attributes
     ----------
     likelihood : RobustMax, with the noise (C,) and epsilon
-    sites : Sites, (2, C − 1, N) for "ep" and (C, N) for "gfitc" and "vi"; TiedSites for "sep"
+    sites : Sites, (2, C − 1, N) for "ep" and (C, N) for "gfitc" and "vi"; TiedSites for "sep", and for "vi" after
+        `fit_minibatch`; None after `fit` with update = "joint"
     gradient : "kernels" and "Z" as these were given (one dict or array if shared, else a list of C), "noise" (C,)
         Exact at convergence for all but "sep", see `pepcore.multiclass.sites_tied.gradient_of`.
     """
@@ -185,6 +186,8 @@ def infer(
     ValueError for wrong shapes, NaN, labels that are not 0 ... C − 1, settings out of range, options that the
         approximation does not have, alpha = 0 for factors that can be 0, or sites of another kind or shape
     ImproperCavityError if the sites given to start from leave no proper cavity
+    NotPositiveDefiniteError if K_uu cannot be factorised even with a jitter of 1e-2
+    LinAlgError if latent means lie more than 1e8 standard deviations apart ("gfitc" and "vi")
 
     Source: villacampa2017 sections 2.2, 2.3 and 3; :eq:`mc-model`, :eq:`mc-posterior`, :eq:`mc-gradient`.
     """

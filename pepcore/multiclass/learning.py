@@ -45,7 +45,7 @@ def fit(
     M : int, number of pseudo-inputs in each class, unless Z holds arrays
     approximation, alpha, noise, epsilon, classes, jitter : as in `multiclass.infer`
     Z : "kmeans", "subset" (random rows), or (M, D), or C such arrays
-    shared : bool, whether classes share the kernel if None was given, and Z if a word was; if False they only start alike
+    shared : bool, whether classes share the kernel if None was given, and Z if a string was; if False they only start alike
     optimise : which of "kernels", "Z", "noise" to learn
     update : "outer", "inner", "inner-exact" or "joint"
         "outer" lets the sites converge before every gradient. "inner" moves them once and takes the gradient as if they had
@@ -66,8 +66,13 @@ def fit(
         and root (M, M) of the covariance of each class's q(v)), and `record.result()` makes the MulticlassFit. With
         "adaptive" and "adam" these are the values after the step, while the record has the evidence before it.
 
+    Returns a Model: its `parameters` are "kernels", "Z" and "noise" as learnt, of one kernel or array if shared, else lists
+    of C; `fit` is the MulticlassFit there; `history` has the log evidence of each iteration, or with "lbfgs" of each
+    evaluation. `converged` says whether "lbfgs" met its tolerance; with the other optimisers, whether the last inference
+    converged, which it never has after "joint".
+
     Raises ValueError as `multiclass.infer`, and for unknown words, or an optimiser and an update that do not go
-    together.
+    together; LinAlgError, with "lbfgs", if no evaluation of the first start gives a number.
     Source: villacampa2017 section 2.3 and appendix G.
     """
     X, y = check_inputs(X, "X", copy=True), check_targets(y, len(X))

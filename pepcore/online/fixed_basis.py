@@ -58,7 +58,7 @@ def infer(
 
     Returns a FixedBasisFit, without a gradient. Its `log_evidence` counts what the projections lose, ½ τ ρ h for each datum.
     Raises ValueError for wrong shapes, NaN, labels the likelihood does not accept, a rho outside [0, 1], a step,
-    tolerance or max_sweeps out of range, a jitter outside [0, 1e-2].
+    tolerance or max_sweeps out of range, a jitter outside [0, 1e-2]; NotPositiveDefiniteError if no jitter up to 1e-2 helps.
     Source: csato2002 sections 4.4 and 4.5; :eq:`cs-rho`, :eq:`cs-fine`.
     """
     check_kernel(kernel)
@@ -115,7 +115,8 @@ def nystrom(
     Arguments as in `power_ep.regression`, with basis vectors Z (M, D); Xs is (S, D).
 
     Returns mean kᵀ(σ²I + AᵀA)⁻¹y (S,) and variance k(x, x) − kᵀ(σ²I + AᵀA)⁻¹k (S,) with k = k(X, x).
-    Raises ValueError for wrong shapes, NaN, a noise that is not positive, a jitter outside [0, 1e-2].
+    Raises ValueError for wrong shapes, NaN, a noise that is not positive, a jitter outside [0, 1e-2];
+    NotPositiveDefiniteError if no jitter up to 1e-2 helps.
     Source: csato2002 eqs (133) and (134); :eq:`cs-nystrom`.
     """
     check_kernel(kernel)

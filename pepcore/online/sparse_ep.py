@@ -98,6 +98,7 @@ def infer(
     ValueError for wrong shapes, NaN, labels the likelihood does not accept, a budget or sweeps that are no positive whole
         number, a novelty outside (0, 1), a rho outside [0, 1], an order that is no permutation, a budget together with Z
     ImproperCavityError if the likelihood is not log-concave and a site leaves no proper posterior
+    NotPositiveDefiniteError if the prior covariance of the basis vectors cannot be factorised
 
     Source: csato2002 sections 4.4 and 4.6; :eq:`cs-delete`, :eq:`cs-P`.
     """

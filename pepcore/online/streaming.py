@@ -43,7 +43,7 @@ class State(Result):
 
     @property
     def alpha(self) -> Array:
-        """α (M,): mean(x) = k_u(x)ᵀα. Source: csato2002 eq. (106)."""
+        """csato2002's coefficients α (M,), not the power: mean(x) = k_u(x)ᵀα. Source: csato2002 eq. (106)."""
         return self.process.alpha
 
     @property

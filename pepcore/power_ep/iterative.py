@@ -68,6 +68,7 @@ def infer(
     ValueError for wrong shapes, NaN, a power outside [0, 1], targets the likelihood does not accept, an unknown schedule,
         a step, tolerance or max_sweeps out of range, a jitter outside [0, 1e-2], sites for other data
     ImproperCavityError if the sites given to start from leave no proper cavity
+    NotPositiveDefiniteError if K_uu cannot be factorised even with a jitter of 1e-2
 
     Source: bui2017 sections 3.3 and 3.5, appendices D to G; :eq:`sc-moment`, :eq:`sc-posterior`, :eq:`pep-step`,
     :eq:`sc-tidy`, :eq:`sc-gradient`, :eq:`sc-mean-step`.

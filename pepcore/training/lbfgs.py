@@ -48,12 +48,14 @@ def fit(
     X, y : (N, D) and (N,)
     M : number of pseudo-inputs, unless `Z` is an array
     alpha : float or array, handed to `infer`
-    noise : float, or None to start at a tenth of the variance of y
+    noise : float, or None to start at a tenth of the variance of y; for an `infer` with an argument of this name, such as
+        `power_ep.regression`. With `power_ep.infer` the noise is part of the likelihood, and this one is not used.
     Z : "kmeans", "subset" (random rows), or an (M, D) array to start from
     infer : callable like `power_ep.regression`, `power_ep.infer` or `exact.regression`
         It is given those of Z, noise and alpha that its signature names. If it names `sites` it starts from those of the
         evaluation before, which saves most of its sweeps.
-    optimise : which of "kernel", "noise", "Z", "likelihood" to learn; what is left out stays at its start
+    optimise : which of "kernel", "noise", "Z", "likelihood" to learn; what is left out stays at its start, and what `infer`
+        does not have is passed over. "noise" is the argument of `infer`, "likelihood" the noise of Gaussian(noise).
     restarts : number of starts; the first as given, the others with scattered kernel parameters and noise, where these
         are learnt, and new Z unless that was given. The best is kept.
     max_evaluations : int, for each start; the line search that is under way is finished, which takes one or two more
@@ -72,7 +74,8 @@ def fit(
 
     Raises ValueError for wrong shapes, NaN, names in `optimise` that do not exist or leave nothing to learn, more
     pseudo-inputs than distinct rows of X, settings out of range, options that `infer` does not have, or a missing
-    one that it needs.
+    one that it needs; LinAlgError if no evaluation of the first start gives a number; KeyboardInterrupt if it is
+    interrupted before one did.
     """
     X = check_inputs(X, "X")
     y = check_targets(y, len(X))

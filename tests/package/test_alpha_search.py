@@ -89,16 +89,21 @@ def test_another_scoring_is_used():
 
 def test_leave_one_out_scores_each_power_by_its_own_fit():
     X, y = curve()
-    model = search(cv="leave-one-out", alphas=(0.5, 1.0)).fit(X, y)
+    model = search(cv="leave-one-out", alphas=(0.5, 0.9)).fit(X, y)
     alone = PowerEPRegressor(M=8, max_evaluations=40, random_state=0, alpha=0.5).fit(X, y)
     target = (y - y.mean()) / y.std()
     left_out = alone.model_.leave_one_out((X - X.mean(axis=0)) / X.std(axis=0), target)
     assert model.cv_results_["mean_test_score"][0] == pytest.approx(left_out.log_density.mean() - np.log(y.std()), rel=1e-12)
 
 
+def test_leave_one_out_warns_of_power_one():
+    with pytest.warns(UserWarning, match="far too optimistic at alpha = 1"):
+        search(cv="leave-one-out", alphas=(0.5, 1.0)).fit(*curve())
+
+
 def test_leave_one_out_refuses_another_scoring():
     with pytest.raises(ValueError, match="leave scoring = 'r2' out"):
-        search(cv="leave-one-out", scoring="r2").fit(*curve())
+        search(cv="leave-one-out", scoring="r2", alphas=(0.5,)).fit(*curve())
 
 
 def test_outliers_keep_their_likelihood_from_one_power_to_the_next():

@@ -124,6 +124,15 @@ def test_mean_and_covariance_are_those_of_the_formulas(kind):
         assert close(found, expected, 1e-10)
 
 
+def test_no_variance_is_negative_where_the_process_is_known():
+    """At its pseudo-inputs, with V = 0 and no jitter, only rounding is left."""
+    beta = np.random.default_rng(0).uniform(-3, 3, (12, 2))
+    bases = Bases.build(KERNEL, beta, np.empty((0, 2)), jitter=0.0)
+    process = Process(np.zeros(12), np.empty(0), np.zeros((12, 12)))
+    variances = np.diag(DecoupledPosterior(bases, process).predict_full(beta)[1])
+    assert np.all(variances >= 0) and np.all(variances < 1e-10)
+
+
 def test_the_orthogonal_process_conditions_the_prior_on_two_sets_of_points():
     """Appendix D: q(f_γ|f_β) keeps the prior's covariance and its dependence on f_β, and shifts its mean, :eq:`og-shift`."""
     bases = bases_of()
