@@ -300,8 +300,8 @@ def order(answer):
         place = int(np.argmax(line - np.arange(100) >= ROOM))
         return (f"at place {place}, counted from 0, number {line[place]} is read, but it has not come in yet. Which data wait "
                 "at that moment?")
-    return (f"the room can produce this order. Its distance is {distance_after(line):.2f}, and {NEAR} is asked for. Whoever "
-            "comes first has time to become important.")
+    return (f"the room can produce this order. Its distance is {distance_after(line):.2f}, and {NEAR} is asked for. The "
+            "data that are read first keep their places. Which should be read early?")
 
 
 quiz_of(
