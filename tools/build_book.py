@@ -45,7 +45,7 @@ def fingerprint(names, setting=""):
 def files(path):
     """The files in a folder, or the file itself, without what editors and Python leave beside them."""
     paths = path.rglob("*") if path.is_dir() else [path]
-    hidden = {"__pycache__", ".ipynb_checkpoints", ".part", ".lock", ".owner", ".draft"}
+    hidden = {"__pycache__", ".ipynb_checkpoints", ".part", ".lock", ".owner", ".draft", ".bad"}
     return [p for p in paths if p.is_file() and not hidden.intersection([*p.parts, p.suffix])]
 
 

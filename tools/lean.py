@@ -91,7 +91,8 @@ def icons(site):
 def cut(source, target, points):
     """Write a font with the glyphs of these code points alone, as WOFF."""
     logging.getLogger("fontTools").setLevel(logging.WARNING)
-    options = subset.Options(flavor="woff", layout_features=[], notdef_outline=False, name_IDs=[])
+    options = subset.Options(flavor="woff", layout_features=[], notdef_outline=False,
+                             name_IDs=[0, 13, 14])      # whose it is, and its licence
     options.drop_tables += ["FFTM"]         # of FontForge, which the cutter does not know
     font = subset.load_font(source, options)
     cutter = subset.Subsetter(options)

@@ -232,7 +232,7 @@ def details(claim):
 
 def dates(claim):
     """When the rule was written, when the first rows came, and what has changed since, as lines of Markdown."""
-    entry = rules_by_claim()[claim.id]
+    entry = rules_by_claim().get(claim.id, {"changes": []})      # a new claim has none until it is committed
     rows = f"; first rows: {entry['rows'][:10]}; study: `{claim.data}`" if "rows" in entry else ""
     lines = [f"* rule written: {entry.get('written', 'not committed yet')[:10]}{rows}; {rule_in_words(claim)}"]
     return lines + [f"* changed {escape(change, quote=False)}" for change in entry["changes"]]

@@ -54,7 +54,8 @@ def page(title, cells):
 def make(folder, chapters):
     """Write the notes of all chapters and a page that lists them."""
     shutil.copytree(MATHJAX / FONTS, folder / "mathjax" / FONTS, dirs_exist_ok=True)
-    shutil.copy2(MATHJAX / "tex-chtml.js", folder / "mathjax")
+    for path in (MATHJAX / "tex-chtml.js", MATHJAX.parent / "LICENSE"):
+        shutil.copy2(path, folder / "mathjax")
     listed = []
     for chapter in chapters:
         notes = page(f"{chapter.title}: notes for teachers", teacher_notes.notes(chapter, "course/source"))

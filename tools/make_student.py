@@ -11,6 +11,7 @@ import exercise_list
 
 STUDENT = build_book.BUILD / "student"
 COURSE = build_book.BUILD / "instructor" / "course"
+TERMS = ["LICENSE", "LICENSE-text", "CITATION.cff"]
 HELPERS = ["pepcore", "data"]        # the package that assignments import, and the data that it reads
 NEEDED = ["numpy", "scipy", "pandas", "scikit-learn", "threadpoolctl", "tqdm", "pooch", "jupyterlab"]
 READ_ME = """# Exercises
@@ -20,7 +21,8 @@ A folder for each chapter with its exercises. With Python 3.11 or newer, in this
     python -m pip install -r requirements.txt
     jupyter lab
 
-Leave the folder `helpers` where it is: it holds the package `pepcore` and its data.
+Leave the folder `helpers` where it is: it holds the package `pepcore` and its data. Code is under the MIT licence
+(`LICENSE`), text under CC BY 4.0 (`LICENSE-text`).
 """
 
 
@@ -37,6 +39,8 @@ def make(student, course):
             copied = student / "helpers" / path.relative_to(build_book.ROOT)
             copied.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(path, copied)
+    for name in TERMS:
+        shutil.copy2(build_book.ROOT / name, student / name)
     (student / "README.md").write_text(READ_ME)
     (student / "requirements.txt").write_text("".join(pins()))
     return chapters

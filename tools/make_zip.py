@@ -15,7 +15,7 @@ import build_book
 import set_up
 
 TARGET = build_book.BUILD / "pepcore-book.zip"
-WHEELS = build_book.BUILD / "wheels"
+WHEELS = build_book.BUILD / "zip-wheels"
 LOCK = build_book.ROOT / "requirements.txt"
 BOOK = ["chapters", "figures", "pepcore", "data", "references.bib", "pyproject.toml", "README.md", "LICENSE", "LICENSE-text",
         "CITATION.cff"]

@@ -201,11 +201,6 @@ def by_chapter(texts):
     return "; ".join(said)
 
 
-def minutes_of(name):
-    """The minutes of something to read or of an exercise, by its name."""
-    return (Task if name in exercises() else Material)(name).minutes
-
-
 def total(parts):
     """The minutes of some parts together, as they are shown."""
     return rounded(sum(part.minutes for part in parts))

@@ -32,6 +32,7 @@ def main():
     npm("ci", "--ignore-scripts", "--no-audit", "--no-fund")
     shutil.rmtree(VENDOR, ignore_errors=True)
     shutil.copytree(MODULES / "mathjax/es5" / FONTS, STATIC / "mathjax" / FONTS)
+    shutil.copy2(MODULES / "mathjax/LICENSE", STATIC / "mathjax")
     stamp.write_text(fingerprint)
 
 

@@ -92,6 +92,13 @@ class Claim:
         return " to ".join(map(form.format, interval))
 
 
+def _claim(file, number, table):
+    try:
+        return Claim(**table)
+    except TypeError as problem:
+        raise ValueError(f"{file}: claim {table.get('id', f'number {number}')}: {problem}") from None
+
+
 def ledger(file=FILE):
     """All claims, in the order of the file.
 
@@ -101,11 +108,11 @@ def ledger(file=FILE):
         If the file holds an unknown field, an id twice, or a claim that is not measured and does not say why, or that
         is measured without a range that counts as reproduced.
     """
-    tables = tomllib.loads(Path(file).read_text(encoding="utf-8"))["claim"]
     try:
-        claims = [Claim(**table) for table in tables]
-    except TypeError as problem:
+        tables = tomllib.loads(Path(file).read_text(encoding="utf-8"))["claim"]
+    except tomllib.TOMLDecodeError as problem:
         raise ValueError(f"{file}: {problem}") from None
+    claims = [_claim(file, number, table) for number, table in enumerate(tables, start=1)]
     ids = [claim.id for claim in claims]
     if twice := {name for name in ids if ids.count(name) > 1}:
         raise ValueError(f"{file}: more than one claim is called {', '.join(sorted(twice))}")

@@ -36,6 +36,7 @@ def provenance(module, inputs):
 def commit():
     """The commit of the code on this machine, with a + if its Python files were changed since; "" outside a repository."""
     try:
+        _git("ls-files", "--error-unmatch", "pyproject.toml")      # fails if the repository is that of a folder around this one
         named = _git("rev-parse", f"--short={DIGITS}", "HEAD")
         return named + ("+" if _git("status", "--porcelain", "--", "*.py", "pepcore", "data") else "")
     except (OSError, subprocess.CalledProcessError):

@@ -14,6 +14,7 @@ import csv
 import functools
 import json
 import math
+import os
 import re
 import subprocess
 import tomllib
@@ -68,7 +69,7 @@ def _former(claims):
 
 def _commits(revision):
     """Commits that touched the ledger, parents first: (hash, parents among them, date, subject)."""
-    lines = _git("log", "--reverse", "--topo-order", "--parents", "--date=format:%Y-%m-%d %H:%M",
+    lines = _git("log", "--reverse", "--topo-order", "--parents", "--date=format-local:%Y-%m-%d %H:%M",
                  "--format=%H%x09%P%x09%ad%x09%s", revision, "--", LEDGER).splitlines()
     return [(name, parents.split(), date, subject) for name, parents, date, subject in (line.split("\t", 3) for line in lines)]
 
@@ -197,7 +198,7 @@ def _earliest(studies, revision):
 @functools.cache
 def _first_rows(study, revision):
     """The commit that first held rows of a study, and its date; () if there is none."""
-    lines = _git("log", "--reverse", "--no-merges", "--diff-filter=A", "--date=format:%Y-%m-%d %H:%M", "--format=%H%x09%ad",
+    lines = _git("log", "--reverse", "--no-merges", "--diff-filter=A", "--date=format-local:%Y-%m-%d %H:%M", "--format=%H%x09%ad",
                  revision, "--", f"{TABLES}/{study}.csv").splitlines()
     return tuple(lines[0].split("\t")) if lines else ()
 
@@ -229,7 +230,8 @@ def _claims(blob):
 
 
 def _git(*words):
-    done = subprocess.run(["git", *words], cwd=FOLDER.parent, capture_output=True, check=True, encoding="utf-8")
+    done = subprocess.run(["git", *words], cwd=FOLDER.parent, capture_output=True, check=True, encoding="utf-8",
+                          env={**os.environ, "TZ": "UTC"})      # dates of all authors on one clock
     return done.stdout.strip()
 
 
@@ -248,6 +250,7 @@ def update(file=FILE):
     """
     try:
         shallow = _git("rev-parse", "--is-shallow-repository") == "true"
+        _git("rev-parse", "--verify", f"HEAD:{LEDGER}")     # else this is the repository of a folder around ours
     except (OSError, subprocess.CalledProcessError):
         raise ValueError("the changelog is made from the history of the repository, and this is no git checkout") from None
     if shallow:

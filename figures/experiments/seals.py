@@ -7,6 +7,7 @@ replaced there are two lines, for the old one and for the new one, so that the s
 """
 
 import contextlib
+import errno
 import hashlib
 import os
 
@@ -52,12 +53,23 @@ def replaced(table, checks):
     _write(table, [new])
 
 
+def discard_unreadable(table):
+    """Delete a seal that is none, as a merge leaves it, so that the table can be sealed anew."""
+    try:
+        _read(table)
+    except ValueError:
+        file_of(table).unlink()
+
+
 def _read(table):
     file = file_of(table)
     if not file.exists():
         return []
     try:
-        return [(int(count), sealed) for count, sealed in map(str.split, file.read_text(encoding="utf-8").splitlines())]
+        lines = file.read_text(encoding="utf-8").splitlines()
+        if not lines:
+            raise ValueError
+        return [(int(count), sealed) for count, sealed in map(str.split, lines)]
     except ValueError:
         raise ValueError(f"{file}, line 1: this is no seal of a table; restore the file from the version control, or delete it "
                          f"and write a new one with `python -m figures mend {table.stem}`") from None
@@ -89,5 +101,7 @@ def replace(file, text):
 
 def not_written(file, problem):
     """The error that says which file could not be written, and what to do."""
-    return OSError(problem.errno, f"{file} could not be written: {problem.strerror}; what was finished before is kept. Make room "
-                   "on the disk, and the same command continues")
+    full = problem.errno in (errno.ENOSPC, errno.EDQUOT)
+    remedy = "Make room on the disk" if full else f"See that {file.parent} is there and may be written to"
+    return OSError(problem.errno, f"{file} could not be written: {problem.strerror}; what was finished before is kept. "
+                   f"{remedy}, and the same command continues")

@@ -47,6 +47,7 @@ def mend(study):
     """
     aside = study.file.with_suffix(".bad")
     with held(study):
+        seals.discard_unreadable(study.file)
         found = inspection.inspect(study)
         if found.bad_lines:
             with aside.open("ab") as stream:

@@ -190,7 +190,7 @@ def main():
     kept = [row for row in stored["rows"] if row["group"] not in options.only]
     if kept and stored["machine"] != machine():
         raise SystemExit(f"the other results are from another machine ({stored['machine']}); measure all groups")
-    found = []
+    found, part = [], RESULTS.with_suffix(".json.part")     # of a run that was interrupted; git ignores it
     races = [each._replace(entries=[e for e in each.entries if max_rows(e) <= options.largest]) for each in races]
     for rows in run(races, 1 if options.quick else options.turns, pythons, versions):
         for row in rows:
@@ -198,7 +198,9 @@ def main():
         found += rows
         if not options.quick:
             result = {"machine": machine(), "load": load, "date": time.strftime("%Y-%m-%d"), "rows": kept + found}
-            RESULTS.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n")
+            part.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    if found and not options.quick:
+        part.replace(RESULTS)
     print(f"{len(found)} rows in {(time.perf_counter() - begun) / 60:.1f} minutes")
 
 

@@ -84,7 +84,7 @@ def test_the_page_shows_what_was_measured():
         assert f"results/{name}" in page
 
 
-def test_results_are_complete_and_plain_json():
-    assert {each.group for each in cases.RACES} >= {row["group"] for row in RESULTS["rows"]}
-    assert json.loads(json.dumps(RESULTS)) == RESULTS
+def test_every_group_was_measured():
+    assert {each.group for each in cases.RACES} == {row["group"] for row in RESULTS["rows"]}
+    json.dumps(RESULTS, allow_nan=False)
     assert all(row["seconds"] > 0 for row in RESULTS["rows"])

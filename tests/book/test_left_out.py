@@ -5,7 +5,9 @@ import subprocess
 import sys
 
 import pytest
-from conftest import NEEDS_DATA, ROOT
+from conftest import NEEDS_DATA, ROOT, is_large
+
+from pepcore.datasets import DataNotFoundError
 
 LARGE = "tests/package/test_datasets.py::test_real_file_is_the_registered_one"
 
@@ -30,3 +32,8 @@ def test_where_the_folder_is_named_a_missing_set_is_an_error(tmp_path):
     status, said = outcome(tmp_path, PEPCORE_DATA=str(tmp_path))
     assert status == 1 and "1 failed, 1 passed" in said
     assert "'mnist' is not on this machine" in said
+
+
+@pytest.mark.parametrize(("name", "large"), [("mnist", True), ("yacht", False)])
+def test_only_a_set_that_is_not_in_the_repository_may_be_missing(name, large):
+    assert is_large(DataNotFoundError(f"the data set {name!r} is not on this machine and could not be fetched")) is large

@@ -120,7 +120,8 @@ def test_rounding_is_no_change_but_anything_more_is():
 
 @pytest.mark.parametrize(("change", "message"), [
     (("reproduced = [4.0, 6.0]\n", ""), r"claim one needs reproduced = \[low, high\]"),
-    (("reproduced =", "reproduces ="), "unexpected keyword argument 'reproduces'"),
+    (("reproduced =", "reproduces ="), r"claims\.toml: claim one: .* unexpected keyword argument 'reproduces'"),
+    (("reproduced =", "reproduced"), r"claims\.toml: Expected '='"),
     (('measure = "significance.holm"\n', ""), "claim one must have one of: measure, open, untestable"),
     (('measure = "significance.holm"\n', 'measure = "significance.holm"\nopen = "later"\n'), "must have one of"),
 ])

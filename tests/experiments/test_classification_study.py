@@ -7,6 +7,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from test_regression_studies import refuted
 
 from figures.experiments import claims, runner
 from figures.experiments.bui2017 import classification_claims as measured
@@ -135,7 +136,7 @@ def test_with_either_label_there_are_six_sets():
 @pytest.mark.parametrize(("study", "memory", "budget"), [("uci_classification", 10, refits_classification.MIDDLE),
                                                          ("uci_classification_whole", search.MEMORY, refits_classification.LONG)])
 def test_a_random_sample_of_rows_comes_out_again(monkeypatch, study, memory, budget):
-    """To the tolerance that refits of perturbed data gave, but for one in ten."""
+    """Nine in ten to the tolerance that refits of perturbed data gave, as far as a sample can tell."""
     monkeypatch.setattr(search, "MEMORY", memory)      # of the search, as when the rows were computed
     results = runner.results(study)
     short = results[results["seconds"] <= LONGEST]
@@ -146,7 +147,7 @@ def test_a_random_sample_of_rows_comes_out_again(monkeypatch, study, memory, bud
     for row in rows:
         again = runner.load(study).module.compute(*(row[name] for name in ("data", "split", "M", "alpha")))
         as_before.append(all(abs(again[metric] - row[metric]) <= tolerance[metric] + 1e-9 for metric in tolerance))
-    assert sum(as_before) >= 0.9 * len(rows), f"{sum(as_before)} of {len(rows)} rows came out again"
+    assert not refuted(sum(as_before), len(rows)), f"{sum(as_before)} of {len(rows)} rows came out again"
 
 
 def test_short_runs_come_out_again_exactly():

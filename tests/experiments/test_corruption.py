@@ -117,10 +117,22 @@ def test_only_an_output_that_may_have_gaps_may_be_nan():
     assert inspection._problem_of_cells(row, numeric, gaps=("noise",)) == ""
 
 
-def test_a_seal_that_is_none(whole):
-    seals.file_of(whole.file).write_text("twelve\n")
+@pytest.mark.parametrize("text", ["twelve\n", ""])
+def test_a_seal_that_is_none(whole, text):
+    seals.file_of(whole.file).write_text(text)
     with pytest.raises(ValueError, match=r"\.seal, line 1: this is no seal of a table; restore the file"):
         runner.read_rows(whole)
+
+
+def test_a_seal_that_a_merge_left_is_made_anew(whole):
+    seals.file_of(whole.file).write_text("<<<<<<< HEAD\n12 ab\n=======\n12 cd\n>>>>>>> theirs\n")
+    _, number = tables.mend(whole)
+    assert number == 0 and len(runner.read_rows(whole)) == 12
+
+
+def test_a_file_that_may_not_be_written_is_not_called_a_full_disk(tmp_path):
+    with pytest.raises(OSError, match=r"could not be written: No such file.*See that .*gone is there"):
+        seals.replace(tmp_path / "gone" / "table.csv", "")
 
 
 def full_disk(descriptor):

@@ -30,10 +30,13 @@ def history():
 
 
 def test_the_changelog_is_that_of_the_history():
-    """All dates, rules and changes, as far as this copy has a history; a copy without one is compared with the ledger alone."""
+    """All dates, rules and changes, where this copy has a history; the workflow and `.ci/run` see to it that one has."""
     revision = history()
     if revision:
         assert rules.from_history(revision) == KEPT
+
+
+def test_the_changelog_names_every_claim():
     assert set(ENTRIES) == {claim["id"] for claim in LEDGER}
 
 
@@ -44,7 +47,7 @@ def test_the_changelog_holds_the_rule_that_decides(claim):
     assert (entry["status"] == rules.HINDSIGHT) == claim.get("hindsight", False), "the ledger and the history must say the same"
     assert (entry["status"] == rules.NOT_MEASURED) == ("measure" not in claim)
     if entry["status"] == rules.BEFORE:
-        assert entry["written"][:16] < entry["rows"][:16]
+        assert entry["written"][:16] <= entry["rows"][:16]       # in one minute the order of the commits decides
 
 
 def test_withdrawn_failures_are_in_it():

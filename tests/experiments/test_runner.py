@@ -20,6 +20,7 @@ from joblib.externals.loky import get_reusable_executor
 
 from figures import __main__ as command_line
 from figures.experiments import executors, provenance, runner, tables
+from pepcore.datasets import registry
 
 STUDY = '''
 """A study for the tests."""
@@ -262,8 +263,9 @@ def test_killed_twenty_times_at_random_events(tmp_path, monkeypatch):
         count = 1 if name == "write_rows" else int(rng.integers(1, 8))
         child = os.fork()
         if child == 0:
-            setattr(place, name, killed_at(count, getattr(place, name), *filter(None, [last_act])))
-            runner.run(study, execute=in_order)
+            with contextlib.suppress(BaseException):        # whatever happens, this process ends here
+                setattr(place, name, killed_at(count, getattr(place, name), *filter(None, [last_act])))
+                runner.run(study, execute=in_order)
             os._exit(0)
         assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
         runs, rows = runs + count - 1 + more_runs, rows + count - 1 + more_rows
@@ -330,6 +332,14 @@ def test_wrong_outputs_are_a_failure(study, monkeypatch):
     monkeypatch.setattr(study.module, "OUTPUTS", ("product",))
     assert runner.run(study, execute=here) == (12, 12)
     assert "OUTPUTS are ['product']" in runner.read_rows(study)[0]["error"]
+
+
+@pytest.mark.parametrize("study_id", runner.studies())
+def test_a_study_that_needs_a_large_set_looks_for_it_before_it_starts(study_id):
+    module = runner.load(study_id).module
+    named = {value for inputs in module.grid() for value in inputs.values()} | set(getattr(module, "READS", ()))
+    large = {name for name in named if name in registry and registry[name].folder == "large"}
+    assert not large or hasattr(module, "prepare"), large
 
 
 def test_prepare_stops_a_study_before_it_starts(study, monkeypatch):
@@ -409,7 +419,9 @@ def test_two_runners_on_one_study(study):
 def test_the_lock_of_a_killed_runner_stops_nobody(study):
     child = os.fork()
     if child == 0:
-        runner.run(study, execute=lambda function, items: os.kill(os.getpid(), signal.SIGKILL))
+        with contextlib.suppress(BaseException):        # whatever happens, this process ends here
+            runner.run(study, execute=lambda function, items: os.kill(os.getpid(), signal.SIGKILL))
+        os._exit(0)
     os.waitpid(child, 0)
     assert study.file.with_suffix(".owner").exists()        # it could not tidy up
     assert tables.owner_of(study) == ""

@@ -2,6 +2,7 @@
 
 import ast
 import hashlib
+import json
 import os
 import platform
 import re
@@ -125,6 +126,13 @@ def test_package_imports_only_its_declared_dependencies():
         assert names <= allowed | optional, module
 
 
+def test_the_version_is_the_same_everywhere():
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert json.loads((ROOT / ".zenodo.json").read_text(encoding="utf-8"))["version"] == version
+    assert f'__version__ = "{version}"' in (ROOT / "pepcore/__init__.py").read_text(encoding="utf-8")
+
+
 def test_reference_lists_every_module():
     documented = re.findall(r"automodule:: pepcore\.([\w.]+)", (ROOT / "chapters/api.md").read_text())
     assert sorted(documented) == MODULES
@@ -140,6 +148,8 @@ def wheels():
         folder.parent.mkdir(parents=True, exist_ok=True)
         draft = Path(tempfile.mkdtemp(dir=folder.parent))
         fetched = run([sys.executable, "-m", "pip", "download", "--quiet", "--dest", draft, *needed])
+        if fetched.returncode:
+            shutil.rmtree(draft)
         if UNREACHABLE.search(fetched.stderr):
             pytest.skip("need the package index, once")
         assert fetched.returncode == 0, fetched.stderr

@@ -11,6 +11,7 @@ from figures.experiments import runner
 from figures.experiments.salimbeni2018 import conditioning
 from figures.experiments.salimbeni2018.fig2 import POINTS
 from figures.experiments.salimbeni2018.problems import problem
+from pepcore import datasets
 
 ROWS = 36_000  # all that are trained on
 BASES = (*conditioning.BASES, "orthogonal-weights")
@@ -22,6 +23,11 @@ OUTPUTS = ("condition_scaled", "beta_condition_scaled", "prior_condition_scaled"
 def grid():
     """Each basis with all training rows."""
     return [{"data": "kin40k", "rows": ROWS, "basis": basis} for basis in BASES]
+
+
+def prepare():
+    """Stop at once when the data set is missing."""
+    datasets.load("kin40k")
 
 
 def compute(data, rows, basis, points=POINTS):
