@@ -6,12 +6,15 @@
   const KEY = "pepcore-answers";
   const NUMBER = /^[+-]?(\d+([.,]\d*)?|[.,]\d+)(e[+-]?\d+)?$/i;
 
-  const THOUSANDS = /(?<=\d)[ \u00a0\u2009\u202f](?=\d{3}(\D|$))/g;
+  const THOUSANDS = /(\d)[ \u00a0\u2009\u202f](?=\d{3}(\D|$))/g;
+  const GROUPED = /^[+-]?[1-9]\d{0,2}(,\d{3})+$/;
   const INFINITE = /^[+-]?(inf(inity)?|∞)$/i;
 
-  /* The number behind a text such as 0.25, 0,25, 1/4, 2.5e-1, −3, 60 000 or inf, or what to say of it: see read_number in Python. */
-  function readNumber(text, missing) {
-    const plain = text.trim().replaceAll("−", "-").replaceAll("–", "-").replace(THOUSANDS, "");
+  /* The number behind a text such as 0.25, 0,25, 1/4, 2.5e-1, −3, 60 000 or inf, or what to say of it: see read_number in Python.
+     A comma before three digits parts thousands if there are more of them, or if the right number is as large. */
+  function readNumber(text, missing, right) {
+    let plain = text.trim().replaceAll("−", "-").replaceAll("–", "-").replace(THOUSANDS, "$1");
+    if (GROUPED.test(plain) && (Math.abs(right.near) >= 1000 || plain.split(",").length > 2)) plain = plain.replaceAll(",", "");
     if (!plain) return { said: missing };
     if (INFINITE.test(plain)) return { value: plain.startsWith("-") ? -Infinity : Infinity };
     const parts = plain.split("/").map(part => part.trim());
@@ -30,7 +33,7 @@
 
   /* null for a right answer, else what to look at; the order is that of Python. */
   function judgeNumbers(declared, texts) {
-    const read = texts.map(text => readNumber(text, declared.missing));
+    const read = texts.map((text, i) => readNumber(text, declared.missing, declared.right[i]));
     const unreadable = read.find(one => "said" in one);
     if (unreadable) return unreadable.said;
     const values = read.map(one => one.value);
@@ -82,6 +85,13 @@
       keep({ ...kept(), [name]: given() });
       form.dispatchEvent(new CustomEvent("answered", { bubbles: true }));
     });
+    const titles = [...document.querySelectorAll(".exercise .caption-number")];
+    const above = titles.filter(one => one.compareDocumentPosition(form) & Node.DOCUMENT_POSITION_FOLLOWING).pop();
+    if (above && !form.closest(".answer-quiz")) {
+      const named = `Your answer to ${above.textContent.trim()}`;
+      form.querySelector("legend").textContent = named;
+      form.querySelector("input[aria-label]")?.setAttribute("aria-label", named);
+    }
     const before = kept()[name];
     if (before) {
       fill(before);

@@ -24,18 +24,20 @@
     for (const box of boxes) {
       box.checked = ticked.has(box.dataset.item);
       box.addEventListener("change", () => {
-        if (box.checked) ticked.add(box.dataset.item);
-        else ticked.delete(box.dataset.item);
-        keep(ticked);
+        const now = kept();     // another tab may have ticked meanwhile
+        if (box.checked) now.add(box.dataset.item);
+        else now.delete(box.dataset.item);
+        keep(now);
         show();
       });
     }
     line.querySelector("button").addEventListener("click", () => {
+      const now = kept();
       for (const box of boxes) {
         box.checked = false;
-        ticked.delete(box.dataset.item);
+        now.delete(box.dataset.item);
       }
-      keep(ticked);
+      keep(now);
       show();
     });
     show();

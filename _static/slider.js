@@ -20,6 +20,9 @@ function start_slider(element) {
   near.observe(element);
 }
 
+// A browser that comes back to a page may have put the controls where they were.
+addEventListener("pageshow", () => boxes.forEach((box) => box.catch_up()));
+
 addEventListener("DOMContentLoaded", () => {
   const follow_address = () => {
     const [, name, query] = location.hash.match(/^#(fig-[^?]+)\?(.*)$/) ?? [];
@@ -84,6 +87,9 @@ function bring_to_life(element) {
     element,
     started: false,
     show,
+    catch_up() {
+      if (stem_of(places()) !== element.dataset.shown) show();
+    },
     choose(parameter, text) {
       controls.find((control) => control.name === parameter)?.choose(text);
     },
@@ -92,7 +98,7 @@ function bring_to_life(element) {
       box.started = true;
       controls.forEach((control, i) => {
         for (const step of [1, -1]) {
-          const next = places().with(i, control.place + step);
+          const next = places().map((place, j) => (j === i ? place + step : place));
           if (stem_of(next) in alts) ready(stem_of(next));
         }
       });
@@ -113,7 +119,7 @@ function bring_to_life(element) {
     const query = new URLSearchParams(controls.map((control) => [control.name, control.text]));
     history.replaceState(null, "", `#${element.closest("figure").id}?${query}`);
   });
-  element.dataset.shown = stem_of(places());
+  element.dataset.shown = images[0].getAttribute("src").match(/([\d-]+?)(-dark)?\.\w+$/)[1];
   return box;
 }
 
@@ -141,9 +147,10 @@ function control(element) {
     // the value that is written so, or of numbers the nearest
     choose(text) {
       let place = texts.indexOf(text);
-      if (place < 0 && range && !Number.isNaN(Number(text))) {
-        const away = texts.map((other) => Math.abs(Number(other) - Number(text)));
-        place = away.indexOf(Math.min(...away));
+      const number = (one) => parseFloat(one.replaceAll(" ", "").replace("−", "-"));
+      if (place < 0 && range && !Number.isNaN(number(text))) {
+        const away = texts.map((other) => Math.abs(number(other) - number(text)));
+        place = away.indexOf(Math.min(...away.filter(Number.isFinite)));
       }
       if (place < 0) return;
       if (buttons.length) buttons[place].checked = true;

@@ -57,8 +57,9 @@ def form(name, exported, legend):
         fields = f'<div class="answer-fields">{fields}<button type="submit">Check</button></div>'
         button = ""
     judged_by = json.dumps(exported, ensure_ascii=False).replace("<", "\\u003c")
-    return (f'<form class="answer" data-answer="{name}" novalidate><fieldset><legend>{escape(legend)}</legend>{fields}'
-            f"{button}</fieldset><output></output>"
+    # by the method "dialog" a form that no script listens to does nothing, and keeps what was typed
+    return (f'<form class="answer" data-answer="{name}" method="dialog" novalidate>'
+            f"<fieldset><legend>{escape(legend)}</legend>{fields}{button}</fieldset><output></output>"
             "<noscript>Answers are checked by a script, or by the notebook.</noscript>"
             f'<script type="application/json">{judged_by}</script></form>')
 

@@ -24,6 +24,7 @@ import yaml
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "_build"
 SITE = BUILD / "html"
+BEFORE, FAILED = BUILD / "html-before", BUILD / "html-failed"     # the last good site while a new one is built; half a site
 CACHE = BUILD / ".jupyter_cache"
 FRAMES = BUILD / "frames"                # pictures that the cached chapters drew
 STAMP = BUILD / ".built-from"            # what the present site was built from
@@ -155,7 +156,9 @@ def main():
             shutil.rmtree(CACHE, ignore_errors=True)
             shutil.rmtree(FRAMES, ignore_errors=True)
             CACHE_STAMP.write_text(computed_with)
-        shutil.rmtree(SITE, ignore_errors=True)
+        if SITE.exists():
+            shutil.rmtree(BEFORE, ignore_errors=True)
+            SITE.rename(BEFORE)
         os.environ["BOOK_FRAMES"] = str(FRAMES)
         built_from = site_fingerprint()
         scripts = subprocess.Popen([sys.executable, ROOT / "tools/vendor_js.py"])    # npm waits for the network meanwhile
@@ -163,8 +166,16 @@ def main():
         if scripts.wait():
             sys.exit("The book was not built, since its scripts are missing.")
         print("building the pages, which takes about a minute", flush=True)
-        if not build():
+        good = False
+        try:
+            good = build()
+        finally:
+            if not good and SITE.exists():      # nobody shall take half a site for the book
+                shutil.rmtree(FAILED, ignore_errors=True)
+                SITE.rename(FAILED)
+        if not good:
             sys.exit("The book was not built: mend what the messages above name, then run `make book` again.")
+        shutil.rmtree(BEFORE, ignore_errors=True)
         STAMP.write_text(built_from)
     print(f"\nThe book is at {SITE / 'index.html'}\nmake serve shows it at http://localhost:8000")
 

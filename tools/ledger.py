@@ -21,7 +21,8 @@ STYLE = """
 .ledger-chart { margin: 1rem 0; }
 .ledger-chart p { margin: 0.5rem 0 0.15rem; }
 .ledger-bar { display: flex; height: 1.5rem; gap: 2px; }
-.ledger-bar a { color: #fff; text-align: center; font-size: 0.85rem; line-height: 1.5rem; min-width: 1.2rem; overflow: hidden; }
+.ledger-bar a { color: #fff; text-align: center; font-size: 0.85rem; line-height: 1.5rem; min-width: 24px; overflow: hidden;
+  -webkit-print-color-adjust: exact; print-color-adjust: exact; }
 .ledger-bar a:hover, .ledger-bar a:visited { color: #fff; }
 .ledger-bar .reproduced { background: #00705d; }
 .ledger-bar .partly { background: repeating-linear-gradient(45deg, #8a5a00 0 6px, #7a4f00 6px 12px); }
@@ -41,7 +42,7 @@ details.claim.partly { --verdict: #b87800; }
 details.claim.not-reproduced { --verdict: #d1400f; }
 .verdict { display: inline-block; padding: 0 0.5rem; border: 1px solid currentcolor; border-radius: 1rem; font-size: 0.85em; }
 details.claim a, .ledger-chart p a, .ledger-list a { text-decoration: underline; color: var(--ledger-link); }
-html[data-theme="light"] { --ledger-link: #005f73; }
+html:is([data-theme="light"], :not([data-theme])) { --ledger-link: #005f73; }
 html[data-theme="dark"] { --ledger-link: #7cd0e0; }
 </style>
 """
@@ -87,7 +88,6 @@ document.addEventListener("DOMContentLoaded", () => {
   });
   form.addEventListener("submit", event => event.preventDefault());
   window.addEventListener("hashchange", follow);
-  window.addEventListener("beforeprint", () => document.querySelectorAll("details").forEach(one => one.open = true));
   form.hidden = false;
   show();
   follow();

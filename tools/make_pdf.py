@@ -97,9 +97,9 @@ def main():
     solutions = os.environ.get("SOLUTIONS") or "end"
     if solutions not in SOLUTIONS:
         sys.exit(f"SOLUTIONS must be {', '.join(SOLUTIONS[:-1])} or {SOLUTIONS[-1]}, got {solutions!r}.")
-    shutil.rmtree(TARGET, ignore_errors=True)
-    TARGET.mkdir(parents=True)
     with server() as address, browser() as running:
+        shutil.rmtree(TARGET, ignore_errors=True)
+        TARGET.mkdir(parents=True)
         titles = {name: print_page(running, address, name, solutions) for name in build_book.pages()}
         book = bind(running, titles)
     print(f"The book in {book} pages is at {TARGET / 'book.pdf'}, its {len(titles)} parts beside it.")

@@ -44,8 +44,13 @@ ROOM = 5        # an installed package takes about this many times the size of i
 
 def main():
     download()
-    folders = {"site": build_book.SITE, "slides": build_book.BUILD / "slides"}
-    with zipfile.ZipFile(TARGET, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as packed:
+    slides, index = build_book.BUILD / "slides", build_book.BUILD / "slides/index.html"
+    fresh = index.exists() and build_book.STAMP.exists() and index.stat().st_mtime > build_book.STAMP.stat().st_mtime
+    if index.exists() and not fresh:
+        print("the slides are older than the site, and are left out: `make slides` renews them")
+    folders = {"site": build_book.SITE} | ({"slides": slides} if fresh else {})
+    part = TARGET.with_suffix(".part")
+    with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as packed:
         for name, text in texts().items():
             packed.writestr(f"pepcore-book/{name}", text)
         for name, folder in folders.items():
@@ -55,6 +60,7 @@ def main():
             packed.write(path, f"pepcore-book/book/{path.relative_to(build_book.ROOT)}")
         for path in sorted(WHEELS.glob("*.whl")):
             packed.write(path, f"pepcore-book/wheels/{path.name}", zipfile.ZIP_STORED)
+    part.replace(TARGET)
     print(f"The book for machines without a network, {TARGET.stat().st_size / 1e6:.0f} MB: {TARGET}")
 
 

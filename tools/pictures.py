@@ -179,7 +179,8 @@ def control_html(ident, parameter):
             f'<output for="{ident}" aria-live="off">{texts[start]}</output>'
             f'<span class="slider-end" aria-hidden="true">{ends[0]}</span>'
             f'<input type="range" id="{ident}" min="0" max="{len(texts) - 1}" value="{start}" '
-            f'style="--steps: {max(len(texts) - 1, 1)}" autocomplete="off" aria-valuetext="{words[start]}" '
+            f'style="--steps: {max(len(texts) - 1, 1)}" autocomplete="off" '
+            f'aria-valuetext="{html.escape(words[start], quote=True)}" '
             f'data-texts="{html.escape(json.dumps(parameter["texts"], ensure_ascii=False), quote=True)}" '
             f'data-words="{html.escape(json.dumps(words, ensure_ascii=False), quote=True)}">'
             f'<span class="slider-end" aria-hidden="true">{ends[1]}</span></div>')

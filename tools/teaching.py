@@ -228,12 +228,12 @@ def checklist_html(name, number):
     lines = []
     for title, one in items:
         mark = f"tick-{number}-{nodes.make_id(one.address)}"
-        lines.append(f'<li><input type="checkbox" id="{mark}" data-item="{escape(one.address)}" autocomplete="off">'
+        lines.append(f'<li><input type="checkbox" id="{mark}" data-item="{escape(one.address)}">'
                      f'<label for="{mark}">{words(title)}, {in_minutes(rounded(one.minutes))}</label>'
                      f'<a href="{one.address}" aria-label="Open {escape(one.title.replace("$", ""))}">open</a></li>')
     whole = round(sum(one.minutes for _, one in items) / 30) / 2
     return (f"<p>About {whole:g} hours.</p>"
-            f'<ul class="checklist" data-plan="{name}">{"".join(lines)}</ul>')
+            f'<ul class="checklist">{"".join(lines)}</ul>')
 
 
 def progress_html():

@@ -25,8 +25,8 @@ def main():
         npm("update", "--package-lock-only", "--ignore-scripts", "--omit-lockfile-registry-resolved")
         return
     fingerprint = hashlib.sha256((ROOT / "package-lock.json").read_bytes() + Path(__file__).read_bytes()).hexdigest()
-    stamp = VENDOR / ".fingerprint"
-    if MODULES.exists() and stamp.exists() and stamp.read_text() == fingerprint:
+    stamp = MODULES / ".fingerprint"      # npm begins by deleting this folder
+    if VENDOR.exists() and stamp.exists() and stamp.read_text() == fingerprint:
         return
     print("fetching the site's JavaScript with npm", flush=True)
     npm("ci", "--ignore-scripts", "--no-audit", "--no-fund")

@@ -18,6 +18,7 @@ import numpy as np
 ANY, RIGHT = None, "right"      # in the pattern of a mistake: every number; the right one of this place
 NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)(e[+-]?\d+)?", re.IGNORECASE)
 THOUSANDS = re.compile(r"(?<=\d)[ \u00a0\u2009\u202f](?=\d{3}(\D|$))")       # the spaces in 2 160 000
+GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+")
 INFINITE = re.compile(r"[+-]?(inf(inity)?|∞)", re.IGNORECASE)
 MISSING = "a number is missing."
 SHORT = 30                      # characters of an unusable answer that a message repeats
@@ -126,8 +127,9 @@ class Numbers:
 
     def feedback(self, answer):
         """None for a right answer, else what to look at."""
-        values = self.read(answer)
-        right = [self.near(value).fits(given) for value, given in zip(self.values(), values)]
+        expected = self.values()
+        values = self.read(answer, expected)
+        right = [self.near(value).fits(given) for value, given in zip(expected, values)]
         if all(right):
             return None
         for pattern, hint in self.rules():
@@ -135,12 +137,13 @@ class Numbers:
                 return hint
         return self.otherwise[right.index(False)]
 
-    def read(self, answer):
-        """The answer as floats; texts are read as the page reads them."""
+    def read(self, answer, expected):
+        """The answer as floats; texts are read as the page reads them, in view of the numbers that are expected."""
         given = [answer] if isinstance(answer, str) else list(np.asarray(answer, dtype=object).ravel())
         if len(given) != len(self.labels):
             raise Feedback(f"{count(len(self.labels))} asked for, this is {describe(answer)}.")
-        return [read_number(value if isinstance(value, str) else as_text(value)) for value in given]
+        return [read_number(value if isinstance(value, str) else as_text(value), 1000 <= abs(right) < math.inf)
+                for value, right in zip(given, expected)]
 
     def exported(self):
         """What the page needs, ready for JSON."""
@@ -198,9 +201,14 @@ class Quiz:
                                               for question in self.questions]}
 
 
-def read_number(text):
-    """A number as people write it: 0.25, 0,25, 1/4, 2.5e-1, −3, 60 000, inf. Raises Feedback for anything else."""
+def read_number(text, large=False):
+    """A number as people write it: 0.25, 0,25, 1/4, 2.5e-1, −3, 60 000, inf. Raises Feedback for anything else.
+
+    A comma before three digits parts thousands if there are more of them, or if a `large` number is expected.
+    """
     plain = THOUSANDS.sub("", text.strip().replace("−", "-").replace("–", "-"))
+    if GROUPED.fullmatch(plain) and (large or plain.count(",") > 1):
+        plain = plain.replace(",", "")
     if not plain:
         raise Feedback(MISSING)
     if INFINITE.fullmatch(plain):

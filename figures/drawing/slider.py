@@ -89,7 +89,8 @@ class Parameter:
 
     def text(self, value):
         """How one value is written."""
-        return self.format(value) if callable(self.format) else format(value, self.format)
+        written = self.format(value) if callable(self.format) else format(value, self.format)
+        return re.sub(r"^-(?=0(\.0*)?$)", "", written)      # rounding may leave the sign of a zero
 
     @property
     def start_index(self):

@@ -150,6 +150,13 @@ def test_numbers_are_read_as_people_write_them(text, value):
     assert read_number(text) == value
 
 
+@pytest.mark.parametrize(("text", "large", "value"), [
+    ("402,000", True, 402000), ("402,000", False, 402), ("-2,160,000", False, -2160000), ("0,402", True, 0.402),
+    ("11,1670", True, 11.167)])
+def test_a_comma_parts_thousands_where_it_can_mean_nothing_else(text, large, value):
+    assert read_number(text, large) == value
+
+
 @pytest.mark.parametrize("text", ["", "two", "1/0", "1/2/3", "1,234.5", "0x10", "nan", "1e999", "3 %", "1 2", "--1"])
 def test_what_is_no_number_is_said_to_be_none(text):
     with pytest.raises(Feedback, match="number"):
@@ -278,6 +285,11 @@ def judges_choice(shown, asked):
 @pytest.mark.parametrize("name", NUMBERS)
 def test_page_and_notebook_say_the_same_of_numbers(node, name):
     judges_numbers(node, name)
+
+
+def test_page_and_notebook_read_thousands_alike(node):
+    given = ["2,160,000", "402,000", "11,167"]
+    assert node.say("mc-3-memory", given) == said_in_notebook("mc-3-memory", given) == "Correct."
 
 
 @pytest.mark.parametrize("asked", questions(), ids=lambda asked: asked.name)

@@ -395,6 +395,55 @@ def test_a_slider_without_javascript_is_its_first_picture(browser, address, name
     context.close()
 
 
+@pytest.mark.parametrize("name", PAGES[:1])
+def test_a_page_without_javascript_has_the_colours_of_the_light_theme(browser, address, name):
+    context = browser.new_context(java_script_enabled=False, color_scheme="dark")
+    page = context.new_page()
+    page.goto(f"{address}/{name}.html")
+    assert page.locator("html").get_attribute("data-theme") is None         # which the style sheets take for light
+    context.close()
+
+
+@pytest.mark.parametrize("visit", ["chapters/sparse-ep-projection", "chapters/power-ep"], indirect=True)
+def test_a_click_on_any_word_of_its_title_unfolds_a_solution(visit):
+    page, start = visit.page, visit.page.url
+    for solution in page.locator(".admonition.solution").all():
+        title, button = solution.locator(".admonition-title"), solution.locator("button.toggle-button")
+        assert button.get_attribute("aria-label").startswith("Solution to Exercise")
+        inner = title.locator("mjx-container, code").first
+        for part in [title, *([inner] if inner.count() else [])]:
+            before = button.get_attribute("aria-expanded")
+            part.click(position={"x": 5, "y": 5})
+            assert button.get_attribute("aria-expanded") != before
+    assert page.url == start
+    assert visit.problems == NO_PROBLEMS
+
+
+@pytest.mark.parametrize("visit", ["chapters/teaching"], indirect=True)
+def test_paper_is_white_and_unfolded_and_the_screen_is_afterwards_as_before(visit):
+    page = visit.page
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_function("document.documentElement.dataset.theme === 'dark'")
+    folded = page.locator("article details:not([open])").count()
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.evaluate("document.documentElement.dataset.theme") == "light"
+    assert page.locator("article details:not([open], .hide)").count() == 0 < folded
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    assert page.locator("article details:not([open])").count() == folded
+
+
+@pytest.mark.parametrize("name", ["chapters/sparse-ep-projection"])
+def test_controls_that_a_browser_put_back_show_their_picture(browser, address, name):
+    visit = Visit(browser, address, name)
+    box = visit.page.locator(".slider-box:has(input[type=radio])").first
+    other = box.locator("input[type=radio]:not(:checked)").first
+    before = box.get_attribute("data-shown")
+    other.evaluate("button => { button.checked = true; dispatchEvent(new Event('pageshow')); }")
+    visit.page.wait_for_function("([box, before]) => box.dataset.shown !== before", arg=[box.element_handle(), before])
+    visit.page.close()
+
+
 @pytest.mark.parametrize("name", [page for page in PAGES if has_slider(page)][:2])
 def test_letters_in_figures_are_large_enough_on_a_phone(browser, address, name):
     """The book's smallest letters, in the figure as a phone shows it, are 11 pixels high or more."""
