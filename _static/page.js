@@ -29,7 +29,7 @@ setTimeout(arrive, 4000);       // whatever is still on its way
 
 // A folded box opens by a click anywhere in its title: the theme's script stumbles over formulas and code in it.
 addEventListener("click", (event) => {
-  const title = event.target.closest(".admonition.toggle > .admonition-title");
+  const title = event.target.closest?.(".admonition.toggle > .admonition-title");
   if (!title || title === event.target || event.target.closest(".toggle-button")) return;
   event.stopPropagation();
   title.querySelector(".toggle-button").click();
