@@ -30,7 +30,7 @@ lint: ready       ## ruff, mypy, spelling and grammar
 	$(BIN)/mypy
 	$(BIN)/python tools/spelling.py
 
-student: ready    ## write the assignments to _build/student: no solutions, ready for nbgrader
+student: ready    ## write the assignments, without solutions, to _build/student
 	@PEPCORE_PROGRESS=0 $(BIN)/python tools/make_student.py
 
 instructor: book  ## write the notes for teachers, and nbgrader's course, to _build/instructor

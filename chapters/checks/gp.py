@@ -197,6 +197,8 @@ def spectrum(answer):
         return "these are the roots of the shares: h is a variance already."
     if _same_shares(missed, shares * total / len(X)):
         return "that is the residual variance per row. Which share is it of the prior variance?"
+    if _same_shares(missed / 100, shares):
+        return "these are per cent; shares between 0 and 1 are asked for."
     if missed.max() > 1 + 1e-9:
         return ("a share of the prior variance lies between 0 and 1: divide the sum of h by the sum of the prior "
                 "variances.")
@@ -235,7 +237,7 @@ quiz_of(
         why="h is what is left of the prior variance once the values at the pseudo-inputs are known.",
     ),
     question(
-        "Where does the evidence stop a very flexible kernel from winning?",
+        "How does the evidence stop a very flexible kernel from winning?",
         [("it counts the hyper-parameters", "it does not know how many there are."),
          ("it tests on data held back", "no datum is held back; each is predicted from those before it."),
          ("a flexible model spreads its bets, and bets little on the data that came", None)],

@@ -108,6 +108,8 @@ def gaussian(answer):
         return "right for α = 0 (VFE) only: where does h enter the tilted expectation?"
     if close(got, alpha / (noise + alpha * h)):
         return "this is the precision of the site to the power α; divide by α."
+    if close(got, 1 / (noise**2 + alpha * h)):
+        return "the argument noise is the variance σ² already: do not square it."
     if not close(got, 1 / (noise + alpha * h)):
         return ("not the precision. Average p^α over the variance s + h, differentiate twice, and put d2 into the "
                 "target: s must drop out.")
@@ -227,7 +229,8 @@ number(
 @checker("pep-7-yours", never=["5 / (3 +"])
 def your_likelihood(answer):
     derivatives, y = as_things(answer, 2, "the function derivatives(y, f) and one value y")
-    y, f, t = as_number(y), np.linspace(-2.93, 3.07, 13), 1e-5      # kinks stand at round numbers
+    y = y if isinstance(y, int | np.integer) else as_number(y)      # a count stays one: it may be an index
+    f, t = np.linspace(-2.93, 3.07, 13), 1e-5      # kinks stand at round numbers
     at = lambda f: tuple(as_array(part, (13,)) for part in as_things(
         called(derivatives, y, f), 3, "log p and its first two derivatives in f"))
     (log_p, d1, d2), up, down = at(f), at(f + t), at(f - t)

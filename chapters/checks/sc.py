@@ -38,7 +38,7 @@ def converged(alpha, scale=1.0, seed=0):
     return *fit.posterior.basis.features(X), fit
 
 
-E = np.sqrt(3.0) * np.linspace(-12, 12, 20001)       # exercise 1: the remainder, of variance 3
+E = np.sqrt(3.0) * np.linspace(-12, 12, 20001)       # exercise 1: the residual, of variance 3
 WEIGHT = np.exp(-0.5 * E**2 / 3.0) / np.exp(-0.5 * E**2 / 3.0).sum()
 ARITHMETIC, GEOMETRIC = ndtr(1 / np.sqrt(1 + 3.0)), np.exp(WEIGHT @ log_ndtr(1 + E))
 BETWEEN = (WEIGHT @ np.sqrt(ndtr(1 + E))) ** 2
@@ -49,9 +49,9 @@ numbers(
     digits=3,
     mistakes=[
         ((ndtr(1 / np.sqrt(3)), ANY, ANY),
-         "at α = 1 the probit has a variance of its own, besides that of the remainder."),
+         "at α = 1 the probit has a variance of its own, besides that of the residual."),
         ((ndtr(0.25), ANY, ANY), "at α = 1 divide by a standard deviation, not by the variance."),
-        ((ndtr(1.0), ANY, ANY), "at α = 1 this is the likelihood at e = 0. Average over the remainder."),
+        ((ndtr(1.0), ANY, ANY), "at α = 1 this is the likelihood at e = 0. Average over the residual."),
         ((RIGHT, WEIGHT @ np.sqrt(ndtr(1 + E)), ANY), "at α = ½ the average is right; the outer power 1/α is missing."),
         ((RIGHT, ANY, WEIGHT @ log_ndtr(1 + E)), "at α = 0 this is the logarithm of the mean; take its exponential."),
         ((RIGHT, ANY, ndtr(1.0)),
@@ -133,7 +133,7 @@ def scale_slope(answer):
         if close(value, of_h, digits=5):
             return "that is what the residual variances contribute. The features change with the kernel as well."
         if close(value, 2 * of_A + of_h, digits=5):
-            return "the features do not grow like c: which power of it?"
+            return "the features do not grow like λ: which power of it?"
         if close(value, of_A + 2 * of_h, digits=5):
             return "the derivative in h lacks the factor ½."
         if close(value, 0.5 * (m @ A @ nu - tau @ s) + of_h, digits=5):
@@ -165,7 +165,8 @@ def walk(answer):
     if bound < coin + 1:
         return f"{reached}. That is the coin's. Where must a search at α = 0 begin, so that it does not end there?"
     if bound < -127:
-        return f"{reached}. A coin has {coin:.0f}, so you are past it: do smaller steps from power to power lead further?"
+        return (f"{reached}. A coin has {coin:.0f}, and a search at α = 0 from the usual start ends little above it. Did your "
+                "path begin at a power between the two ends, and hand on both the kernel and Z?")
     return None
 
 
@@ -181,7 +182,7 @@ def your_labels(answer):
     positive = np.mean(y > 0)
     for p in (vfe, ep):
         if p.min() < 0 or p.max() > 1:
-            return "probabilities lie between 0 and 1: these look like latent means."
+            return "probabilities lie between 0 and 1: are these latent means, or per cent?"
         if np.isin(p, (0, 1)).all():
             return "these are decisions, 0 or 1; probabilities are asked for."
         if np.ptp(p) < 0.05:
@@ -199,10 +200,10 @@ def your_labels(answer):
 quiz_of(
     "sc-quiz",
     question(
-        "What does Power EP keep of a likelihood p(y|f) when the features leave a remainder e of variance h?",
+        "What does Power EP keep of a likelihood p(y|f) when the features leave a residual e of variance h?",
         [("p at e = 0", "then h would not matter at all."),
          ("the power mean of p over e, with the exponent α", None),
-         ("the mean of p to the power α", "the mean of a power still has to be brought back by the outer power 1/α.")],
+         ("the mean of p^α over e", "the mean of a power still has to be brought back by the outer power 1/α.")],
         why="α = 1 takes the arithmetic mean, α → 0 the geometric one.",
     ),
     question(

@@ -82,6 +82,7 @@ WRONG = [
     ("gp-8-yours", (KERNEL, INPUTS, PLACES, np.zeros(4)), "nothing is missed"),
     ("gp-8-yours", (KERNEL, INPUTS, PLACES, 60 * 1.3 * MISSED), "lies between 0 and 1"),
     ("gp-8-yours", (KERNEL, INPUTS, PLACES, 1.3 * MISSED), "per row"),
+    ("gp-8-yours", (KERNEL, INPUTS, PLACES, 100 * MISSED), "per cent"),
     ("gp-8-yours", (KERNEL, INPUTS, PLACES, 1 - MISSED), "the features explain"),
     ("gp-8-yours", (KERNEL, INPUTS, PLACES, np.sqrt(MISSED)), "a variance already"),
     ("gp-8-yours", (KERNEL, INPUTS, PLACES, [0.9] * 4), "for M = 5, 10, 20, 40 this is not the share"),

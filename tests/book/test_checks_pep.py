@@ -1,5 +1,7 @@
 """The checkers of chapter "Power EP and its limits": right answers pass, usual mistakes are named."""
 
+from math import comb
+
 import numpy as np
 from checks import pep
 from conftest import changed, checker_tests
@@ -43,6 +45,12 @@ def laplace(y, f):
 def logistic(y, f):
     p = 1 / (1 + np.exp(-y * f))
     return np.log(p), y * (1 - p), -p * (1 - p)
+
+
+def counts(y, f):
+    """Negative binomial of five failures; `comb` takes no floats."""
+    p = 1 / (1 + np.exp(-f))
+    return np.log(comb(y + 4, y)) + y * np.log(p) + 5 * np.log1p(-p), y - (y + 5) * p, -(y + 5) * p * (1 - p)
 
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(60)
@@ -96,6 +104,7 @@ ALSO_RIGHT = [
     ("pep-2-poisson", lambda *given: Sites(*poisson(*given))),
     ("pep-7-yours", [student, -1.5]),
     ("pep-7-yours", (logistic, 1.0)),
+    ("pep-7-yours", (counts, 3)),
 ]
 WRONG = [
     ("pep-2-poisson", lambda y, m, v: (np.exp(m), poisson(y, m, v)[1]), "Laplace"),
@@ -115,6 +124,7 @@ WRONG = [
     ("pep-3-gaussian", lambda alpha, *rest: site(1.0, *rest), "(FITC) only"),
     ("pep-3-gaussian", lambda alpha, *rest: site(0.0, *rest), "(VFE) only"),
     ("pep-3-gaussian", lambda alpha, h, noise: alpha * site(alpha, h, noise), "divide by α"),
+    ("pep-3-gaussian", lambda alpha, h, noise: site(alpha, h, noise**2), "do not square it"),
     ("pep-3-gaussian", lambda *given: 1.0, "must drop out"),
     ("pep-3-gaussian", lambda alpha, *rest: alpha * site(alpha, *rest) / alpha, "cancel the α before you divide"),
     ("pep-3-gaussian", lambda alpha, *rest: alpha * site(alpha, *rest) / np.float64(alpha), "cancel the α before you divide"),

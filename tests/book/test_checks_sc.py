@@ -94,7 +94,7 @@ WRONG = [
     ("sc-5-walk", lambda X, y, M, start: (start, X[:M]), "end with a fit at α = 0"),
     ("sc-5-walk", lambda X, y, M, start: [start + start, X[:M]], "end with a fit at α = 0"),
     ("sc-5-walk", lambda X, y, M, start: (SquaredExponential(1e-4, [0.5, 0.5]), X[:M]), "Where must a search"),
-    ("sc-5-walk", lambda X, y, M, start: (SquaredExponential(0.1, [0.5, 0.5]), X[:M]), "do smaller steps"),
+    ("sc-5-walk", lambda X, y, M, start: (SquaredExponential(0.1, [0.5, 0.5]), X[:M]), "begin at a power between"),
     ("sc-5-walk", lambda *_: None, "returns nothing yet"),
     ("sc-6-yours", (LABELS[:20], *CHANCES[:, :20]), "at least 30"),
     ("sc-6-yours", (LABELS > 0, *CHANCES), "-1 and +1"),
