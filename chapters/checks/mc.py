@@ -280,7 +280,7 @@ quiz_of(
         why="The own function wants to rise, the rival's to fall.",
     ),
     question(
-        "SEP stores a sum for each class. Which cavity does it use for a datum?",
+        "SEP at a power α above 0 stores a sum for each class. Which cavity does it use for a datum?",
         [("it takes out that datum's own site", "that site is no longer known: only the sum is."),
          ("it takes out a share of the mean of all sites", None),
          ("it takes out nothing", "then each datum would be counted twice.")],
@@ -289,7 +289,7 @@ quiz_of(
     question(
         "At α = 0, how do EP and SEP differ at their fixed points?",
         [("they do not: nothing is taken out of q", None),
-         ("SEP is surer of itself", "there is nothing to be sure or unsure of: no site is taken out."),
+         ("SEP is surer of itself", "no site is taken out, so both cavities are q itself, and the fixed points are the same."),
          ("SEP does not converge", "it is stochastic variational inference, which does.")],
         why="At α = 0 nothing is taken out, so it does not matter which site it would have been.",
     ),

@@ -102,6 +102,8 @@ def leaders(answer):
         others = (rankdata(losses, axis=1, method=method) for method in ("ordinal", "min", "max"))
         if any(np.array_equal(mine, first_without(other)) for other in others):
             return "equal losses share a rank, the mean of the places that they take."
+        if np.any(ranks % 1):       # the last table, which has equal losses; the others were right
+            return "right where no losses are equal. Equal losses share a rank, the mean of the places that they take."
         return "not the method that is first. Rank the methods on each set, leave one set out, average, take the smallest."
     return None
 
@@ -256,7 +258,7 @@ quiz_of(
     question(
         "A basis contains another one, and ends with the lower bound. What follows?",
         [("the larger basis is worse", "its optimum is at least as high."),
-         ("the data have too few rows", "the optimum of the larger basis is the higher one on any data."),
+         ("the data have too few rows", "the optimum of the larger basis is at least as high on any data."),
          ("its learning has not reached its optimum", None)],
         why="The larger basis could copy the smaller one. So look at the bounds before you compare errors.",
     ),

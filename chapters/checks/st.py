@@ -212,9 +212,9 @@ quiz_of(
     "st-quiz",
     question(
         "VI with the robust likelihood has EP's error and three times its log loss. What does this say?",
-        [("it finds other classes", "then the errors would differ."),
+        [("it finds other classes", "it is right as often as EP. What differs is how sure it is."),
          ("it finds the classes, and is too sure of them", None),
-         ("it was trained too briefly", "trained longer, its log loss rises.")],
+         ("it was trained too briefly", "trained longer, its log loss rises on most of the eight sets.")],
         why="The error asks for the favourite class only; the log loss asks how sure the model was of it.",
     ),
     question(

@@ -137,6 +137,7 @@ WRONG = [
     ("sd-3-leave", lambda losses: leaders(losses, choose=np.argmax), "worst average rank"),
     ("sd-3-leave", lambda losses: leaders(losses, ranked(losses, axis=0)), "run over the sets"),
     ("sd-3-leave", lambda losses: leaders(losses, ranked(losses, method="ordinal")), "share a rank"),
+    ("sd-3-leave", lambda losses: leaders(losses, losses.argsort(axis=1).argsort(axis=1)), "right where no losses are equal"),
     ("sd-3-leave", lambda losses: leaders(losses)[:-1], "an array of shape"),
     ("sd-3-leave", lambda losses: (leaders(losses) + 1) % losses.shape[1], "not the method that is first"),
     ("sd-4-behind", lambda bounds, contains: behind(bounds, contains, close=lambda c: c), "through another one"),
