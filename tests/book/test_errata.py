@@ -193,6 +193,8 @@ def test_bui_7():
     printed = {222, 468}
     assert set(np.unique(data.y, return_counts=True)[1]) == {307, 383} != printed
     assert set(np.unique(data.X[:, 0], return_counts=True)[1]) == printed
+    pima = 267 / 767        # the most imbalanced set, says the text
+    assert 222 / 690 < pima < 307 / 690
 
 
 def test_bui_10():
@@ -206,6 +208,27 @@ def test_bui_10():
     assert surplus["naval"] == surplus["breast_cancer"] == 2
     classes = {"breast_cancer": (239, 443), "ionosphere": (126, 224), "pima": (500, 267), "sonar": (111, 96)}
     assert all(sum(rows) == registry[name].N - 1 for name, rows in classes.items())
+
+
+def one_pass(alpha, step):
+    """The last mean and variance of a latent value that three noisy readings see, after one pass of Power EP from flat sites."""
+    noise, tau, nu = 0.3, np.zeros(3), np.zeros(3)
+    for n, y in enumerate((1.0, -0.4, 0.7)):
+        precision, moment = 1 + tau.sum() - alpha * tau[n], nu.sum() - alpha * nu[n]      # the cavity; the prior is N(0, 1)
+        tilted = precision + alpha / noise, moment + alpha * y / noise
+        new = (tilted[0] - precision) / alpha, (tilted[1] - moment) / alpha     # the factor whose power alpha this is
+        tau[n], nu[n] = (1 - step) * tau[n] + step * new[0], (1 - step) * nu[n] + step * new[1]
+    return nu.sum() / (1 + tau.sum()), 1 / (1 + tau.sum())
+
+
+@pytest.mark.parametrize("alpha", [0.2, 0.5])
+def test_bui_11(alpha):
+    """Remark 4: one pass gives the posterior with full steps, and with steps of length alpha at alpha = 1 only."""
+    precision = 1 + 3 / 0.3
+    truth = (1.3 / 0.3 / precision, 1 / precision)
+    assert agree(one_pass(alpha, step=1.0), truth)
+    assert agree(one_pass(1.0, step=1.0), truth)
+    assert differ(one_pass(alpha, step=alpha), truth)
 
 
 def csato_online(y, K_uu, K_uf, k_ff, noise):

@@ -310,6 +310,21 @@ def test_the_orthogonal_basis_is_compared_with_the_coupled_one_of_the_same_beta(
     assert salimbeni_ranks.no_worse("log_likelihood", cells=-table) == pytest.approx(13 / 14)
 
 
+def test_natural_steps_are_compared_within_a_basis():
+    made_up = cells("regression", Orth=2.0, OrthNat=1.0, Coupled_400=2.0, CoupledNat_400=1.0, Coupled_300=1.0, CoupledNat_300=1.0)
+    table = salimbeni_ranks.ours("regression", "error", made_up)
+    assert salimbeni_ranks.natural_ahead("regression", table) == pytest.approx(100 * 2 / 3)      # a tie is not ahead
+    assert salimbeni_ranks.natural_in_rank("regression", table) == 2
+    table["CoupledNat_400"] = 3.0
+    assert salimbeni_ranks.natural_in_rank("regression", table) == 1
+    assert salimbeni_ranks.natural_ahead("regression", table.drop(columns=["CoupledNat_300", "Coupled_300"])) == 50
+
+
+def test_the_bases_of_others_are_compared_with_their_beta_alone():
+    table = salimbeni_ranks.ours("regression", "error", cells("regression", Hybrid=1.0, Decoupled=3.0, Coupled_300=2.0))
+    assert salimbeni_ranks.gamma_ahead(table) == 50
+
+
 def test_summaries_over_the_sets_compare_means_medians_and_ranks(monkeypatch):
     made_up = cells("regression", Orth=1.0, OrthNat=1.0, Coupled_300=2.0, CoupledNat_300=2.0)
     cut = {metric: salimbeni_ranks.ours("regression", metric, made_up) for metric in ("error", "log_likelihood")}

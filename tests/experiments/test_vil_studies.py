@@ -313,10 +313,32 @@ def test_vi_parts_from_what_is_tested_where_one_climbs_and_the_other_falls(monke
     assert claims.satellite_apart() == 50
 
 
+def test_sep_is_ahead_by_the_loss_that_is_asked_for():
+    losses = {"nll": (1.0, 0.5, 0.5), "error_rate": (0.5, 0.5, 0.5)}
+    row = {f"{metric}_{n}": values[min(k, 2)] for metric, values in losses.items() for k, n in enumerate(fig4.CHECKPOINTS)}
+    clocks = {"sep": 1.0, "gfitc": 4.0, "vi": 6.0}
+    runs = pd.DataFrame([row | {"split": 0, "M": 4, "method": method} | {f"seconds_{n}": clock * n for n in fig4.CHECKPOINTS}
+                         for method, clock in clocks.items()])
+    assert fig4.head_start(runs, "error_rate") == {(4, 0): pytest.approx(4)}
+    late = runs.assign(**{f"error_rate_{fig4.CHECKPOINTS[0]}": np.where(runs["method"] == "gfitc", 0.9, 0.5)})
+    assert fig4.head_start(late, "error_rate")[4, 0] > 5
+    assert fig4.head_start(late)[4, 0] == pytest.approx(4)
+
+
+def test_a_loss_stays_low_that_ends_within_a_twentieth_of_its_lowest(monkeypatch):
+    def rows(M, last):
+        middle = {f"error_rate_{n}": 0.2 for n in fig4.CHECKPOINTS} | {f"seconds_{n}": 1.0 * n for n in fig4.CHECKPOINTS}
+        return middle | {"M": M, "split": 0, "method": "vi", f"error_rate_{fig4.CHECKPOINTS[-1]}": last}
+
+    runs = pd.DataFrame([rows(4, 0.2), rows(20, 0.209), rows(100, 0.22)])
+    monkeypatch.setattr(claims.runner, "results", {"vil_fig4": runs}.get)
+    assert claims.satellite_stays_low("error_rate") == 2
+
+
 def test_sizes_at_which_sep_is_first_are_counted_by_the_median_of_their_splits(monkeypatch):
     ahead = {(4, 0): 2.0, (4, 1): 0.5, (4, 2): 3.0, (20, 0): 1.5, (100, 0): 0.6, (100, 1): 0.9, (100, 2): 5.0}
     monkeypatch.setattr(claims.runner, "results", lambda study: None)
-    monkeypatch.setattr(fig4, "head_start", lambda results: ahead)
+    monkeypatch.setattr(fig4, "head_start", lambda results, metric: ahead)
     assert [claims.satellite_head_start(M) for M in fig4.SIZES] == [2.0, 1.5, 0.9]
     assert claims.satellite_sizes_first() == 2
 
@@ -325,6 +347,12 @@ def test_the_fastest_has_the_least_mean_time_of_the_four(monkeypatch):
     assert measured(monkeypatch).fastest("sep") == 3
     slow = lambda row: {"training_seconds": 1e4} if (row["method"], row["percent"]) == ("sep", 5) else {}
     assert (measured(monkeypatch, slow).fastest("sep"), measured(monkeypatch, slow).fastest("ep")) == (2, 1)
+
+
+def test_the_least_lead_is_that_at_the_size_where_it_is_least(monkeypatch):
+    slow = lambda row: {"training_seconds": {5: 30.0, 10: 20.0, 20: 50.0}[row["percent"]]} if row["method"] == "vi" else {
+        "training_seconds": 10.0}
+    assert measured(monkeypatch, slow).least_lead("sep", "vi") == pytest.approx(2)
 
 
 def test_the_speed_is_that_at_the_size_where_it_is_furthest_from_the_claim(monkeypatch):

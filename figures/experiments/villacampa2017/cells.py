@@ -101,6 +101,11 @@ def speed():
     return float(max(ratios, key=lambda ratio: abs(np.log(ratio / middle))))
 
 
+def least_lead(first, second):
+    """The mean training time of `second` over that of `first`, at the M where this is least."""
+    return float((times()[second] / times()[first]).min())
+
+
 def fastest(method):
     """For how many of the three M a method has the least mean training time of the four."""
     return float((times().idxmin(axis=1) == method).sum())

@@ -41,15 +41,22 @@ def vehicle_approximate(bound=2.0):
     return int(vehicle_gradients() <= bound) + int(faster)
 
 
-def satellite_head_start(M):
-    """How many times later the sooner of GFITC and VI is where SEP is, within 5 % of its last NLL: median of the splits."""
-    times = fig4.head_start(runner.results("vil_fig4"))
+def satellite_head_start(M, metric="nll"):
+    """How many times later the sooner of GFITC and VI is where SEP is, within 5 % of its last loss: median of the splits."""
+    times = fig4.head_start(runner.results("vil_fig4"), metric)
     return float(np.median([value for (size, _), value in times.items() if size == M]))
 
 
-def satellite_sizes_first():
+def satellite_sizes_first(metric="nll"):
     """At how many of the three M SEP is sooner than GFITC and VI, see `satellite_head_start`."""
-    return float(sum(satellite_head_start(M) > 1 for M in fig4.SIZES))
+    return float(sum(satellite_head_start(M, metric) > 1 for M in fig4.SIZES))
+
+
+def satellite_stays_low(metric, method="vi"):
+    """At how many of the three M the mean loss of a method ends at most 5 % above the lowest that it has reached."""
+    runs = runner.results("vil_fig4").query("method == @method")
+    curves = [fig4.mean_curve(part, metric)[1] for _, part in runs.groupby("M")]
+    return float(sum(curve[-1] <= 1.05 * curve.min() for curve in curves))
 
 
 def satellite_apart():

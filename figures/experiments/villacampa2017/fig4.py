@@ -92,14 +92,14 @@ def curve(row, metric):
     return tuple(np.array([row[f"{name}_{number}"] for number in CHECKPOINTS]) for name in ("seconds", metric))
 
 
-def seconds_to(row, level):
-    """Processor seconds until the NLL is first at or below `level`."""
-    seconds, loss = curve(row, "nll")
+def seconds_to(row, level, metric="nll"):
+    """Processor seconds until the loss is first at or below `level`."""
+    seconds, loss = curve(row, metric)
     return time_to(seconds, -loss, -level)
 
 
-def head_start(results):
-    """How many times later the sooner of GFITC and VI is where SEP is, within 5 % of its last NLL: dict (M, split) -> ratio.
+def head_start(results, metric="nll"):
+    """How many times later the sooner of GFITC and VI is where SEP is, within 5 % of its last loss: dict (M, split) -> ratio.
 
     Only for the splits on which all three have been run.
     """
@@ -107,8 +107,8 @@ def head_start(results):
     for (M, split), part in results.groupby(["M", "split"]):
         rows = {row["method"]: row for row in part.to_dict("records")}
         if len(rows) == len(METHODS):
-            level = 1.05 * rows["sep"][f"nll_{CHECKPOINTS[-1]}"]
-            seconds = {method: seconds_to(row, level) for method, row in rows.items()}
+            level = 1.05 * rows["sep"][f"{metric}_{CHECKPOINTS[-1]}"]
+            seconds = {method: seconds_to(row, level, metric) for method, row in rows.items()}
             times[M, split] = min(seconds["gfitc"], seconds["vi"]) / seconds["sep"]
     return times
 
