@@ -164,9 +164,10 @@ def verify_study(options):
         found.append(one)
         if options.keep and not one.error:
             verification.keep(study, [one for one in found if not one.error])
-    print(f"{study.id}: {len(found)} runs computed again, {sum(one.equal for one in found)} equal to the last digit, "
-          f"{sum(one.rates_equal for one in found)} with equal error rates; largest relative difference "
-          f"{max(one.largest for one in found):.1e}")
+    rated = [one for one in found if one.rated]
+    rates = f"{sum(one.rates_equal for one in rated)} of {len(rated)} with equal error rates; " if rated else ""
+    print(f"{study.id}: {len(found)} runs computed again, {sum(one.equal for one in found)} equal to the last digit; {rates}"
+          f"largest relative difference {max(one.largest for one in found):.1e}")
     return 1 if any(one.error for one in found) else 0
 
 

@@ -5,6 +5,7 @@ import re
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import answers
 import build_book
 import nbformat
 import slicing
@@ -140,10 +141,9 @@ class Chapter:
     @cached_property
     def questions(self):
         """The questions of its quizzes, in order."""
-        import exercises  # here, since it loads all checkers
-
+        declared = answers.exercises().declarations()       # here, since it loads all checkers
         asked = [QUIZ.search(statement.source) for statement in self.program if statement.origin is None]
-        return [Question(one) for quiz in filter(None, asked) for one in exercises.declarations()[quiz[1]].questions]
+        return [Question(one) for quiz in filter(None, asked) for one in declared[quiz[1]].questions]
 
     @property
     def points(self):

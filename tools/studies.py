@@ -29,10 +29,8 @@ def total(found, again):
     dated = sum(len(state.rows) - state.undated for state in found)
     stale = sum(state.stale for state in found)
     hours, left = sum(state.hours for state in found), sum(state.hours_left for state in found)
-    repeated, equal = (sum(entry[name] for entry in again.values()) for name in ("rows", "equal"))
-    rated = [again[state.study.id] for state in found
-             if state.study.id in again and verification.has_error_rates(state.study, state.rows)]
-    rates, rates_equal = (sum(entry[name] for entry in rated) for name in ("rows", "rates_equal"))
+    counted = ("rows", "equal", "rated", "rates_equal")
+    repeated, equal, rates, rates_equal = (sum(entry[name] for entry in again.values()) for name in counted)
     return (f"**{len(found)} studies hold {rows} rows, which took {hours:.0f} hours of one processor; "
             f"{sum(len(state.missing) for state in found)} runs are missing, about {left:.0f} hours.** {dated} rows name "
             f"the code that computed them, and {stale} of these were computed by code other than the present. The others "
@@ -55,7 +53,7 @@ def line(state, again):
     numbers = "".join(f"<td>{escape(cell)}</td>" for cell in (runs, f"{state.hours:.1f}{left}", converged(state.rows)))
     origin = f"<td>{escape(code(state))}<br><small>{escape(machine(state.rows))}</small></td>"
     return (f'<tr><th scope="row"><code>{state.study.id}</code><br><small>{title}</small></th>{numbers}{origin}'
-            f"<td>{escape(came_out(state, again))}</td></tr>")
+            f"<td>{escape(came_out(again))}</td></tr>")
 
 
 def converged(rows):
@@ -83,14 +81,14 @@ def machine(rows):
     return " | ".join(sorted(found))
 
 
-def came_out(state, again):
+def came_out(again):
     """What `python -m figures verify` found, in words."""
     if not again:
         return "–"
     said = f"{again['equal']} of {again['rows']} equal"
     if again["equal"] == again["rows"]:
         return said
-    rates = f", {again['rates_equal']} with the same error rates" if verification.has_error_rates(state.study, state.rows) else ""
+    rates = f", the same error rates in {again['rates_equal']} of {again['rated']}" if again["rated"] else ""
     return f"{said}{rates}; largest difference {again['largest']:.0e} ({again['column']})"
 
 

@@ -23,7 +23,7 @@ NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|nan|[-+]?inf")
 COMMIT = re.compile(r"(<=)?[0-9a-f]{7,40}\+?|")
 FINGERPRINT = re.compile(r"[0-9a-f]{12}|")
 # columns with one of these names, alone or before a _ , hold numbers in this range
-RANGES = {"error": (0, 1), "error_rate": (0, 1), "seconds": (0, math.inf), "evaluations": (0, math.inf),
+RANGES = {"error": (0, math.inf), "error_rate": (0, 1), "seconds": (0, math.inf), "evaluations": (0, math.inf),
           "steps": (0, math.inf), "smse": (0, math.inf), "rmse": (0, math.inf), "mae": (0, math.inf),
           "noise": (0, math.inf), "jitter": (0, math.inf), "variance": (0, math.inf)}
 

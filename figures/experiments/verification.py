@@ -33,7 +33,7 @@ class Difference:
     largest : float, the largest relative difference of an output, 0 if all are equal, inf if one is no number or has failed;
         whether a search converged, and after how many evaluations, is not compared
     column : str, the output with that difference
-    rates_equal : bool, all error rates are the same
+    rated, rates_equal : bool, it has error rates, and all of them are the same
     same_code, same_machine : bool, code and machine are those that computed the kept row
     error : str, why the run failed this time, or ""
     """
@@ -42,6 +42,7 @@ class Difference:
     equal: bool
     largest: float
     column: str
+    rated: bool
     rates_equal: bool
     same_code: bool
     same_machine: bool
@@ -84,8 +85,9 @@ def difference(study, kept, again):
     names = [name for name in study.module.OUTPUTS if "seconds" not in name and name not in MEASURED]
     far = {name: apart(kept[name], now.get(name, "")) for name in names if name not in ENDING}
     column = max(far, key=far.get, default="")
+    rates = [far[name] for name in _error_rates(study, kept, names)]
     return Difference(run, all(kept[name] == now.get(name) for name in names), far.get(column, 0.0), column,
-                      all(far[name] < SAME for name in _error_rates(study, kept, names)),
+                      bool(rates), bool(rates) and max(rates) < SAME,
                       kept["code"] == now["code"], kept["machine"] == now["machine"], again["error"])
 
 
@@ -93,11 +95,6 @@ def _error_rates(study, row, names):
     """Those of the outputs that are error rates in this row: what a study says, or else all of that name."""
     said = getattr(study.module, "error_rates", None)
     return said(row) if said else [name for name in names if name.startswith("error_rate")]
-
-
-def has_error_rates(study, rows):
-    """Whether any of these rows of the study has error rates among its outputs."""
-    return any(_error_rates(study, row, study.module.OUTPUTS) for row in rows)
 
 
 def apart(first, second):
@@ -124,7 +121,8 @@ def keep(study, differences, file=FILE):
     farthest = max(differences, key=lambda one: one.largest)
     known = kept(file) | {study.id: {
         "commit": provenance.commit(), "machine": provenance.machine(), "rows": len(differences),
-        "equal": sum(one.equal for one in differences), "rates_equal": sum(one.rates_equal for one in differences),
+        "equal": sum(one.equal for one in differences), "rated": sum(one.rated for one in differences),
+        "rates_equal": sum(one.rates_equal for one in differences),
         "largest": farthest.largest, "column": farthest.column,
         "same_code": sum(one.same_code for one in differences), "same_machine": sum(one.same_machine for one in differences)}}
     text = "# Rows that were run again: python -m figures verify ID --sample N --keep\n"

@@ -40,6 +40,13 @@ def editions(tmp_path_factory):
     os.environ.update(before)
 
 
+def test_the_student_edition_finds_the_exercises_as_make_starts_it():
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    program = "import make_student; print(sum(len(chapter.questions) for chapter in make_student.exercise_list.chapters()))"
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT / "tools", env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, f"{sum(len(chapter.questions) for chapter in CHAPTERS)}\n"), done.stderr
+
+
 def answer_cells(notebook):
     """Name of the exercise -> the cell for its answer."""
     return {cell.metadata.nbgrader.grade_id.removesuffix("-answer"): cell for cell in notebook.cells

@@ -33,6 +33,11 @@ def grid():
     return [{"split": split, "alpha": alpha} for split in range(SPLITS) for alpha in POWERS]
 
 
+def error_rates(row):
+    """The output that is a rate of wrong labels."""
+    return ("test_error",)
+
+
 @cache
 def load(split):
     """Training X (50, 30) and labels, test X (519, 30) and labels; malignant is +1."""

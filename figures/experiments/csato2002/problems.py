@@ -44,6 +44,11 @@ def prepare():
         datasets.load(data)
 
 
+def error_rates(row):
+    """Those outputs of a study's row that are rates of wrong labels; for real targets the same columns hold the SMSE."""
+    return [name for name in row if name.startswith("error_")] if row["data"] in CLASSIFICATION else []
+
+
 def problem(data, split, rows):
     """The split's first `rows` training rows in the order of the split, which is random, and all its test rows."""
     whole = _whole(data, split)
