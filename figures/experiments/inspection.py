@@ -13,7 +13,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from figures.experiments import seals
-from figures.experiments.studies import key
+from figures.experiments.studies import cell, key
 
 OF_LINE = ("restore the line from the version control, or set it aside with `python -m figures mend {id}`, and its run will be "
            "computed again")
@@ -26,6 +26,7 @@ FINGERPRINT = re.compile(r"[0-9a-f]{12}|")
 RANGES = {"error": (0, math.inf), "error_rate": (0, 1), "seconds": (0, math.inf), "evaluations": (0, math.inf),
           "steps": (0, math.inf), "smse": (0, math.inf), "rmse": (0, math.inf), "mae": (0, math.inf),
           "noise": (0, math.inf), "jitter": (0, math.inf), "variance": (0, math.inf)}
+csv.field_size_limit(2**31 - 1)     # a cell may hold a long list; the usual limit of 131 072 characters would stop the reading
 
 
 @dataclass
@@ -66,20 +67,21 @@ def inspect(study):
     found = Inspection()
     if not study.file.exists():
         return found
-    lines = study.file.read_bytes().split(b"\n")[:-1]
+    *lines, last = study.file.read_bytes().split(b"\n")
     if lines:
         _check_columns(study, lines[0])
+        if last and not _read(study, last)[1]:
+            lines.append(last)      # whole, although nothing ends the line
     read = [(number, line, *_read(study, line)) for number, line in enumerate(lines[1:], start=2)]
-    good = [row for *_, row, problem in read if not problem]
-    grid, numeric, seen = {key(inputs) for inputs in study.runs()}, _numeric_columns(study, good), {}
-    gaps = getattr(study.module, "GAPS", ())
+    good = [(number, row) for number, _, row, problem in read if not problem]
+    grid, numeric = {key(inputs) for inputs in study.runs()}, _numeric_columns(study, [row for _, row in good])
+    gaps, kept = getattr(study.module, "GAPS", ()), _kept(study, good)
     for number, line, row, problem in read:
-        problem = problem or _problem_of_run(study, row, grid, seen) or _problem_of_cells(row, numeric, gaps)
+        problem = problem or _problem_of_run(study, row, grid, number, kept) or _problem_of_cells(row, numeric, gaps)
         if problem:
             found.problems.append((number, f"{problem}; {OF_LINE.format(id=study.id)}"))
             found.bad_lines.append(line)
         else:
-            seen[_key(study, row)] = number
             found.rows.append(row)
     if not found.problems and (problem := seals.problem(study.file, [row["check"] for row in found.rows])):
         found.problems.append((max(1, len(lines)), f"{problem}; {OF_TABLE.format(id=study.id)}"))
@@ -110,16 +112,25 @@ def _read(study, line):
     return row, ""
 
 
-def _key(study, row):
+def row_key(study, row):
+    """What identifies the run of a row, as `studies.key` does for inputs."""
     return tuple(row[name] for name in study.inputs)
 
 
-def _problem_of_run(study, row, grid, seen):
-    run = _key(study, row)
+def _kept(study, numbered):
+    """The line of each run: of two with the same run, as a merge can leave them, the one that has not failed, or the first."""
+    kept = {}
+    for number, row in sorted(numbered, key=lambda one: bool(one[1]["error"])):
+        kept.setdefault(row_key(study, row), number)
+    return kept
+
+
+def _problem_of_run(study, row, grid, number, kept):
+    run = row_key(study, row)
     described = ", ".join(f"{name} = {value}" for name, value in zip(study.inputs, run))
     if run not in grid:
         return f"the study has no run with {described}"
-    return f"line {seen[run]} holds the same run, {described}" if run in seen else ""
+    return f"line {kept[run]} holds the same run, {described}" if kept[run] != number else ""
 
 
 def _numeric_columns(study, rows):
@@ -139,17 +150,32 @@ def _range(name):
     return next((RANGES[beginning] for beginning in beginnings if beginning in RANGES), None)
 
 
+def problem_of_outputs(outputs, gaps=()):
+    """Why a row with these outputs, a dict, could not be read again, in words; "" if it can."""
+    for name, value in outputs.items():
+        text = cell(value)
+        if "\n" in text or "\r" in text:
+            return f"{name} has more than one line: {text!r}"
+        if NUMBER.fullmatch(text) and (problem := _problem_of_number(name, text, _range(name), gaps)):
+            return problem
+    return ""
+
+
+def _problem_of_number(name, text, limits, gaps):
+    if name in gaps and text == "nan" or not limits or limits[0] <= float(text) <= limits[1]:
+        return ""
+    return f"{name} is {text}, and must be from {limits[0]} to {limits[1]}"
+
+
 def _problem_of_cells(row, numeric, gaps):
     for name, limits in numeric.items():
         text = row[name]
         if row["error"] and not text:
             continue        # a failed run has no outputs
-        if name in gaps and text == "nan":
-            continue
         if not NUMBER.fullmatch(text):
             return f"{name} is {text!r}, where a number must stand"
-        if limits and not limits[0] <= float(text) <= limits[1]:
-            return f"{name} is {text}, and must be from {limits[0]} to {limits[1]}"
+        if problem := _problem_of_number(name, text, limits, gaps):
+            return problem
     for name, form in (("commit", COMMIT), ("code", FINGERPRINT), ("data_hash", FINGERPRINT)):
         if not form.fullmatch(row[name]):
             return f"{name} is {row[name]!r}, which is not a {name}"

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
-from figures.experiments import executors, provenance, tables
+from figures.experiments import executors, inspection, provenance, tables
 from figures.experiments.studies import Study, key, load, studies
 from figures.experiments.tables import read_rows, results
 from figures.progress import progress
@@ -96,6 +96,8 @@ class Run:
                 outputs = study.compute(**inputs)
             if set(outputs) != set(study.OUTPUTS):
                 raise ValueError(f"compute returned {sorted(outputs)}, OUTPUTS are {sorted(study.OUTPUTS)}")
+            if problem := inspection.problem_of_outputs(outputs, getattr(study, "GAPS", ())):
+                raise ValueError(problem)
         except Exception as problem:
             return self.failed(inputs, problem, time.perf_counter() - start, origin)
         return {**inputs, **outputs, "seconds": _rounded(time.perf_counter() - start), "error": "", **origin}
@@ -106,7 +108,8 @@ class Run:
         if problem.__traceback__:
             where = traceback.extract_tb(problem.__traceback__)[-1]
             error += f" ({Path(where.filename).name}, line {where.lineno})"
-        return {**inputs, "seconds": _rounded(seconds), "error": " ".join(error.split()), **(origin or self._origin(inputs))}
+        error = " ".join(error.split()).encode("utf-8", "backslashreplace").decode()      # a file's name need not be UTF-8
+        return {**inputs, "seconds": _rounded(seconds), "error": error, **(origin or self._origin(inputs))}
 
     def _origin(self, inputs):
         """Which packages, code, data and machine compute the run."""

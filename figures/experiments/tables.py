@@ -10,7 +10,10 @@ import time
 import filelock
 
 from figures.experiments import inspection, seals
+from figures.experiments.inspection import row_key
 from figures.experiments.studies import BOOKKEEPING, cell, key, load
+
+MOMENT = 1.0        # seconds; whoever asks who holds a table holds it for less
 
 
 def results(study_id):
@@ -52,7 +55,6 @@ def mend(study):
         if found.bad_lines:
             with aside.open("ab") as stream:
                 stream.write(b"".join(line + b"\n" for line in found.bad_lines))
-        seals.file_of(study.file).unlink(missing_ok=True)
         write_rows(study, found.rows)
     return aside, len(found.bad_lines)
 
@@ -116,11 +118,6 @@ def sort(study):
     write_rows(study, sorted(read_rows(study), key=lambda row: place.get(row_key(study, row), len(place))))
 
 
-def row_key(study, row):
-    """What identifies the run of a row, as `studies.key` does for inputs."""
-    return tuple(row[name] for name in study.inputs)
-
-
 @contextlib.contextmanager
 def held(study):
     """Inside, nobody else can write the study's table.
@@ -136,7 +133,7 @@ def held(study):
     study.file.parent.mkdir(parents=True, exist_ok=True)
     lock, owner = filelock.FileLock(_lock_file(study)), _owner_file(study)
     try:
-        lock.acquire(blocking=False)
+        lock.acquire(timeout=MOMENT, poll_interval=MOMENT / 10)
     except filelock.Timeout:
         raise ValueError(f"{study.id} is being run by {owner_of(study) or 'another process'}; wait for it, or stop it: "
                          "what it has finished is kept") from None

@@ -92,6 +92,37 @@ def test_what_is_set_aside_is_kept(whole):
     assert len(runner.read_rows(whole)) == 11
 
 
+def test_a_last_row_that_only_lacks_its_end_of_line_is_kept(whole):
+    before = runner.read_rows(whole)
+    whole.file.write_bytes(whole.file.read_bytes().rstrip(b"\n"))
+    assert runner.read_rows(whole) == before
+    assert runner.run(whole, execute=here) == (0, 0)
+    assert runner.read_rows(whole) == before
+
+
+@pytest.mark.parametrize("failed_first", [True, False])
+def test_of_a_run_that_a_merge_doubled_the_good_row_stays(whole, failed_first):
+    good = runner.read_rows(whole)[3]
+
+    def double(lines):
+        failed = row(lines, 4, product="", threads="", error="RuntimeError: no")[4]
+        pair = [failed, lines[4]] if failed_first else [lines[4], failed]
+        return [*lines[:4], *pair, *lines[5:]]
+
+    damage(whole, double)
+    assert tables.mend(whole)[1] == 1
+    assert runner.read_rows(whole)[3] == good
+
+
+def test_a_table_without_its_seal(whole):
+    seals.file_of(whole.file).unlink()
+    damage(whole, lambda lines: [*lines[:4], *lines[6:]])
+    with pytest.raises(ValueError, match=r"the table has rows but no seal \(.*\.seal\)"):
+        runner.read_rows(whole)
+    tables.mend(whole)
+    assert runner.run(whole, execute=here) == (2, 0)
+
+
 @pytest.mark.parametrize("wrong", [b"\xff\xfe", "é".encode("latin-1"), b"\x80"])
 def test_another_encoding(whole, wrong):
     whole.file.write_bytes(whole.file.read_bytes().replace(b"\na,1", b"\na" + wrong + b",1", 1))

@@ -8,10 +8,12 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
 
+import filelock
 import numpy as np
 import pandas as pd
 import pytest
@@ -334,6 +336,33 @@ def test_wrong_outputs_are_a_failure(study, monkeypatch):
     assert "OUTPUTS are ['product']" in runner.read_rows(study)[0]["error"]
 
 
+@pytest.mark.parametrize(("outputs", "said"), [
+    ({"rmse": float("nan")}, "ValueError: rmse is nan, and must be from 0 to inf"),
+    ({"error_rate_3": 1.5}, "ValueError: error_rate_3 is 1.5, and must be from 0 to 1"),
+    ({"note": "two\nlines"}, "ValueError: note has more than one line")])
+def test_outputs_that_could_not_be_read_again_are_a_failure(study, monkeypatch, outputs, said):
+    monkeypatch.setattr(study.module, "OUTPUTS", tuple(outputs))
+    monkeypatch.setattr(study.module, "compute", lambda **inputs: dict(outputs))
+    assert runner.run(study, execute=here) == (12, 12)
+    assert all(row["error"].startswith(said) for row in runner.read_rows(study))
+    assert runner.run(study, execute=here) == (0, 0)
+
+
+def test_a_long_cell_is_read_again(study, monkeypatch):
+    monkeypatch.setattr(study.module, "compute", lambda **inputs: {"product": "x" * 200_000, "threads": 1})
+    assert runner.run(study, execute=here) == (12, 0)
+    assert len(runner.read_rows(study)[0]["product"]) == 200_000
+
+
+def test_words_of_an_error_need_not_be_utf_8(study, monkeypatch):
+    def no_such_file(**inputs):
+        raise FileNotFoundError(os.fsdecode(b"caf\xe9.csv"))
+
+    monkeypatch.setattr(study.module, "compute", no_such_file)
+    assert runner.run(study, execute=here) == (12, 12)
+    assert "FileNotFoundError: caf" in runner.read_rows(study)[0]["error"]
+
+
 @pytest.mark.parametrize("study_id", runner.studies())
 def test_a_study_that_needs_a_large_set_looks_for_it_before_it_starts(study_id):
     module = runner.load(study_id).module
@@ -414,6 +443,14 @@ def test_two_runners_on_one_study(study):
 
     assert runner.run(study, execute=second) == (12, 0)
     assert tables.owner_of(study) == ""
+
+
+def test_who_only_asks_for_the_owner_stops_nobody(study):
+    tables.write_rows(study, [])
+    lock = filelock.FileLock(tables._lock_file(study), thread_local=False)
+    lock.acquire()
+    threading.Timer(0.2, lock.release, [True]).start()
+    assert runner.run(study, execute=here) == (12, 0)
 
 
 def test_the_lock_of_a_killed_runner_stops_nobody(study):
