@@ -11,6 +11,7 @@ python -m figures rules          when the rules of the claims were written and c
 """
 
 import argparse
+import io
 import math
 import sys
 import time
@@ -23,6 +24,9 @@ PROBLEMS = (ValueError, OSError, RuntimeError)
 
 
 def main(arguments=None):
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")        # a terminal that has no Greek letters still shows the rest
     options = parser().parse_args(arguments)
     try:
         return options.command(options)

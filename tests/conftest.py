@@ -16,7 +16,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 
-NEEDS_DATA = "need a large data set (set PEPCORE_DATA to a folder whose subfolder large holds the sets that the page The data sets calls large)"
+NEEDS_DATA = ("need a large data set (set PEPCORE_DATA to a folder whose subfolder large holds the sets that the page The data "
+              "sets calls large)")
 NEEDS_BROWSER = "need a browser (install Chromium or Chrome)"
 
 # before NumPy is imported: these problems are small, and processes run in parallel

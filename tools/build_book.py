@@ -19,6 +19,8 @@ import time
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
+import filelock
+import joblib
 import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -89,7 +91,7 @@ def execute(scripts):
     uncached.sort(key=lambda path: -path.stat().st_size)        # no long one is left for the end
     print(f"executing {len(uncached)} notebooks; the whole book takes about three minutes on two cores", flush=True)
     started = time.perf_counter()
-    with errors_to(BUILD / "execution.log"), ProcessPoolExecutor(os.cpu_count()) as pool:
+    with errors_to(BUILD / "execution.log"), ProcessPoolExecutor(joblib.cpu_count()) as pool:
         runs = [pool.submit(execute_one, path) for path in uncached]
         for number, run in enumerate(as_completed(runs), start=1):
             print(f"{number:4} of {len(runs)}: {run.result()}", flush=True)
@@ -145,20 +147,28 @@ def build():
     return subprocess.run([jupyter_book, "build", ROOT, *options]).returncode == 0
 
 
+def move_aside(site, place):
+    """Keep a site under another name, in the place of what was there."""
+    shutil.rmtree(place, ignore_errors=True)
+    site.rename(place)
+
+
 def main():
     if "--check" in sys.argv:
         sys.exit(not is_current())
+    BUILD.mkdir(exist_ok=True)
+    with filelock.FileLock(BUILD / ".lock"):        # two builds at once would write the same files
+        make_current()
+
+
+def make_current():
+    """Build the site unless it is current, and say where it is."""
     if not is_current():
-        BUILD.mkdir(exist_ok=True)
-        STAMP.unlink(missing_ok=True)
         computed_with = fingerprint(IMPORTED)
         if not CACHE_STAMP.exists() or CACHE_STAMP.read_text() != computed_with:
             shutil.rmtree(CACHE, ignore_errors=True)
             shutil.rmtree(FRAMES, ignore_errors=True)
             CACHE_STAMP.write_text(computed_with)
-        if SITE.exists():
-            shutil.rmtree(BEFORE, ignore_errors=True)
-            SITE.rename(BEFORE)
         os.environ["BOOK_FRAMES"] = str(FRAMES)
         built_from = site_fingerprint()
         scripts = subprocess.Popen([sys.executable, ROOT / "tools/vendor_js.py"])    # npm waits for the network meanwhile
@@ -166,15 +176,18 @@ def main():
         if scripts.wait():
             sys.exit("The book was not built, since its scripts are missing.")
         print("building the pages, which takes about a minute", flush=True)
+        if SITE.exists():
+            move_aside(SITE, BEFORE if STAMP.exists() else FAILED)      # without a stamp it is what a killed build left
+        STAMP.unlink(missing_ok=True)
         good = False
         try:
             good = build()
         finally:
             if not good and SITE.exists():      # nobody shall take half a site for the book
-                shutil.rmtree(FAILED, ignore_errors=True)
-                SITE.rename(FAILED)
+                move_aside(SITE, FAILED)
         if not good:
-            sys.exit("The book was not built: mend what the messages above name, then run `make book` again.")
+            before = f" The last good site is in {BEFORE}." if BEFORE.exists() else ""
+            sys.exit(f"The book was not built: mend what the messages above name, then run `make book` again.{before}")
         shutil.rmtree(BEFORE, ignore_errors=True)
         STAMP.write_text(built_from)
     print(f"\nThe book is at {SITE / 'index.html'}\nmake serve shows it at http://localhost:8000")

@@ -4,6 +4,7 @@
 environment is complete. The file has only what every Python since 2.7 understands, so that an old one gets its sentence too.
 """
 
+import contextlib
 import hashlib
 import os
 import platform
@@ -48,8 +49,10 @@ def main():
     if not is_ready():
         check_system()
         check_folder()
-        make_environment()
-        install()
+        with held():
+            if not is_ready():      # another make may have done it meanwhile
+                make_environment()
+                install()
 
 
 def is_ready():
@@ -81,6 +84,19 @@ def check_system():
                  "`apt install python%d.%d-venv`, and run make again." % sys.version_info[:2])
 
 
+@contextlib.contextmanager
+def held():
+    """Inside, no other process sets up the environment."""
+    import fcntl  # absent on Windows
+
+    folder = os.open(ROOT, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
+
+
 def check_folder():
     """End with a sentence if there is no room in the folder, or nothing can be written to it."""
     try:
@@ -106,6 +122,7 @@ def install():
     """Install the packages with uv, which fetches many at a time, or else with pip, which knows more settings."""
     if os.path.exists(STAMP):
         os.remove(STAMP)
+    installed = wanted()        # now: the lock may change while it is being installed
     pip = [PYTHON, "-m", "pip", "--disable-pip-version-check", "--retries", "2", "install", "--quiet"]
     print("installing packages ...")
     sys.stdout.flush()
@@ -117,7 +134,7 @@ def install():
     run(pip + ["--no-deps", "--editable", ROOT])
     print("... took %.0f s" % (time.time() - started))
     with open(STAMP, "w") as stream:
-        stream.write(wanted())
+        stream.write(installed)
 
 
 def uv_settings():

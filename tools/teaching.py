@@ -159,8 +159,7 @@ def draw_map():
         kind = frames.save(fig, target)
     width, height = (round(size * frames.DPI) for size in chapter_map.SIZE)
     data = {"kind": kind, "width": width, "height": height}
-    return pictures.picture("", html=pictures.both_themes(f"{{frames}}/still/{MAP}", data, map_in_words()),
-                            folders=[f"still/{MAP}"])
+    return pictures.picture("", html=pictures.both_themes(f"{{frames}}/still/{MAP}", data, map_in_words()))
 
 
 def goals_html():

@@ -128,7 +128,8 @@ def add_links_back(page, found):
     for anchor, citing in found.items():
         links = ", ".join(f'<a href="{file}">{html.escape(title)}</a>' for file, title in citing)
         line = f'<p class="cited-in">Cited in {links}.</p>\n'
-        page = re.sub(rf'(<div[^>]*id="{re.escape(anchor)}"[^>]*>.*?)(</div>)', rf"\1{line}\2", page, count=1, flags=re.DOTALL)
+        place = rf'(<div[^>]*id="{re.escape(anchor)}"[^>]*>.*?)(</div>)'
+        page = re.sub(place, lambda found, line=line: found[1] + line + found[2], page, count=1, flags=re.DOTALL)
     return page
 
 

@@ -318,7 +318,8 @@ quiz_of(
     question(
         "A probit label with unit noise can be worth at most how much as a site?",
         [("the precision of one measurement with unit noise", None),
-         ("any precision, if the cavity is wide", "however wide the cavity is, the site's precision stays below that of one such measurement."),
+         ("any precision, if the cavity is wide",
+          "however wide the cavity is, the site's precision stays below that of one such measurement."),
          ("half of the prior's precision", "the bound does not know the prior.")],
         why="One bit, seen through unit noise, never says more than one look at f through that noise.",
     ),

@@ -278,7 +278,8 @@ quiz_of(
         "At power α, what happens to the residual variance h of a datum?",
         [("the share α is believed and counts as noise; the rest is penalised", None),
          ("the share 1 − α counts as noise; the rest is penalised", "at α = 1, FITC, all of h counts as noise."),
-         ("it is dropped at every α but 1", "between 0 and 1 a part of it counts as noise, and VFE, at α = 0, penalises what it drops.")],
+         ("it is dropped at every α but 1",
+          "between 0 and 1 a part of it counts as noise, and VFE, at α = 0, penalises what it drops.")],
         why="The method that drops it without a penalty is DTC, and no α gives that.",
     ),
     question(

@@ -147,8 +147,8 @@ def measured(claim):
         return None, (), "open" if claim.open else "not testable here"
     result = claim.function(**claim.arguments)
     value, *interval = result if isinstance(result, tuple) else (result,)
-    if not math.isfinite(value):
-        raise ValueError(f"claim {claim.id}: {claim.measure} returned {value}")
+    if not all(map(math.isfinite, (value, *interval))):
+        raise ValueError(f"claim {claim.id}: {claim.measure} returned {result}")
     return value, tuple(interval), verdict(value, claim.reproduced, claim.partly, interval)
 
 

@@ -10,7 +10,7 @@ import threading
 import time
 from concurrent.futures.process import BrokenProcessPool
 
-from joblib import Parallel, delayed, parallel_config
+from joblib import Parallel, cpu_count, delayed, parallel_config
 
 SECONDS_TO_CONNECT = 30
 SECONDS_TO_NOTICE = 0.5     # that the process which started a worker was killed
@@ -20,7 +20,7 @@ def on_this_machine(jobs=None):
     """An executor with `jobs` parallel processes; as many as there are cores if not given."""
     def execute(function, items):
         with parallel_config("loky", initializer=_watch, initargs=(os.getpid(),)):
-            parallel = Parallel(n_jobs=jobs or os.cpu_count(), return_as="generator_unordered", pre_dispatch="n_jobs",
+            parallel = Parallel(n_jobs=jobs or cpu_count(), return_as="generator_unordered", pre_dispatch="n_jobs",
                                 batch_size=1)
         try:
             yield from parallel(delayed(function)(item) for item in items)

@@ -162,7 +162,7 @@ def problem_of_outputs(outputs, gaps=()):
 
 
 def _problem_of_number(name, text, limits, gaps):
-    if name in gaps and text == "nan" or not limits or limits[0] <= float(text) <= limits[1]:
+    if (name in gaps and text == "nan") or not limits or limits[0] <= float(text) <= limits[1]:
         return ""
     return f"{name} is {text}, and must be from {limits[0]} to {limits[1]}"
 

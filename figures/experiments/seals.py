@@ -29,9 +29,9 @@ def digest(checks, start=START):
 def problem(table, checks):
     """What is wrong with a table whose rows have these checks, in words; "" if its seal fits, or there is nothing to seal."""
     known = _read(table)
-    if not known:
-        return f"the table has rows but no seal ({file_of(table).name}), so that nobody can know whether all are there" if checks else ""
-    if any(count <= len(checks) and digest(checks[:count]) == sealed for count, sealed in known):
+    if not known and checks:
+        return f"the table has rows but no seal ({file_of(table).name}): nobody can know whether all are there"
+    if not known or any(count <= len(checks) and digest(checks[:count]) == sealed for count, sealed in known):
         return ""
     count = known[-1][0]
     if count > len(checks):

@@ -34,7 +34,14 @@ def win_percentage(wide, first, second):
     Returns
     -------
     Estimate, in per cent; a tie counts half
+
+    Raises
+    ------
+    ValueError
+        If a loss is NaN: it would count as lost by both.
     """
+    if (lacking := int(wide[[first, second]].isna().to_numpy().sum())):
+        raise ValueError(f"{lacking} losses in the columns {first} and {second} are NaN; leave these rows out first")
     won = (wide[first] < wide[second]) + 0.5 * (wide[first] == wide[second])
     return of_means([100.0 * one_vote(won)])
 
@@ -139,11 +146,11 @@ def corrected_t_test(first, second, test_fraction):
 
 
 def holm(p_values):
-    """Holm's correction for several tests at once: adjusted p-values, in the given order."""
+    """Holm's correction for several tests at once: adjusted p-values, in the given order; a NaN stays one and is no test."""
     p = np.asarray(p_values, dtype=float)
-    order = np.argsort(p)
-    adjusted = np.empty(len(p))
-    adjusted[order] = np.minimum(1, np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)))
+    order = np.argsort(p)[:np.isfinite(p).sum()]        # NaN comes last
+    adjusted = np.full(len(p), np.nan)
+    adjusted[order] = np.minimum(1, np.maximum.accumulate(p[order] * np.arange(len(order), 0, -1)))
     return adjusted
 
 

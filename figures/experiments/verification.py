@@ -10,6 +10,8 @@ import re
 import tomllib
 from dataclasses import dataclass
 
+import filelock
+
 from figures.experiments import provenance, runner, seals, tables, toml
 from figures.experiments.inspection import NUMBER
 from figures.experiments.studies import RESULTS, cell
@@ -119,16 +121,17 @@ def _relative(a, b):
 def keep(study, differences, file=FILE):
     """Put what was found into the file, in the place of what it said of the study."""
     farthest = max(differences, key=lambda one: one.largest)
-    known = kept(file) | {study.id: {
+    found = {
         "commit": provenance.commit(), "machine": provenance.machine(), "rows": len(differences),
         "equal": sum(one.equal for one in differences), "rated": sum(one.rated for one in differences),
         "rates_equal": sum(one.rates_equal for one in differences),
         "largest": farthest.largest, "column": farthest.column,
-        "same_code": sum(one.same_code for one in differences), "same_machine": sum(one.same_machine for one in differences)}}
+        "same_code": sum(one.same_code for one in differences), "same_machine": sum(one.same_machine for one in differences)}
     text = "# Rows that were run again: python -m figures verify ID --sample N --keep\n"
-    for study_id, entry in sorted(known.items()):
-        text += toml.table(f"[{study_id}]", entry)
-    seals.replace(file, text)
+    with filelock.FileLock(file.with_suffix(".lock")):      # another study may be verified at the same time
+        for study_id, entry in sorted((kept(file) | {study.id: found}).items()):
+            text += toml.table(f"[{study_id}]", entry)
+        seals.replace(file, text)
 
 
 def kept(file=FILE):

@@ -491,6 +491,14 @@ def test_commands(listed, capsys):
     assert "8 of 12 runs done" in capsys.readouterr().out
 
 
+def test_a_terminal_without_greek_letters_still_shows_the_rest():
+    environment = os.environ | {"PYTHONIOENCODING": "latin-1"}
+    done = subprocess.run([sys.executable, "-m", "figures", "list"], env=environment, cwd=Path(__file__).parents[2],
+                          capture_output=True)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert [line.split()[0] for line in done.stdout.decode("latin-1").splitlines()] == runner.studies()
+
+
 def test_failed_runs_are_shown_and_make_the_command_fail(listed, capsys, monkeypatch):
     monkeypatch.setenv("STUDY_FAILS", "1")
     monkeypatch.setattr(executors, "on_this_machine", lambda jobs: here)

@@ -65,6 +65,13 @@ def test_each_data_set_has_one_vote_however_many_splits_and_sizes_it_has():
     assert significance.average_ranks(wide)[0.0] == pytest.approx((1.5, 1.5, 1.5))
 
 
+def test_a_loss_that_is_nan_is_no_loss():
+    wide = table(lambda rng, n: np.ones(n))
+    wide.iloc[3, 1] = np.nan
+    with pytest.raises(ValueError, match=r"1 losses in the columns 0\.0 and 1\.0 are NaN"):
+        significance.win_percentage(wide, 0.0, 1.0)
+
+
 def test_average_ranks():
     ranks = significance.average_ranks(table(lambda rng, n: np.where(np.arange(n) % 4 == 0, -1.0, 1.0)))
     assert ranks[0.0].value == 1.25 and ranks[1.0].value == 1.75
@@ -104,6 +111,10 @@ def test_splits_of_the_same_rows_have_the_covariance_of_their_overlap(splits):
     estimated = np.mean([np.trace(part) - splits * part.mean() for part in chosen]) / (splits - 1)
     assert of_mean == pytest.approx((1 / 2 - 1 / 5) / splits + 1 / 5)
     assert of_mean / estimated == pytest.approx(1 / splits + 2 / 3)
+
+
+def test_a_test_that_could_not_be_made_is_none():
+    np.testing.assert_allclose(significance.holm([0.01, np.nan, 0.04]), [0.02, np.nan, 0.04])
 
 
 def test_holm():

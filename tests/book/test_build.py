@@ -1,0 +1,93 @@
+"""A build that fails, or is killed, takes no good site away; and two at once do not write the same files."""
+
+import fcntl
+import os
+from types import SimpleNamespace
+
+import build_book
+import pytest
+import set_up
+from conftest import ROOT
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with a good site, for builds in which nothing is executed."""
+    for name, place in (("BUILD", ""), ("SITE", "html"), ("BEFORE", "html-before"), ("FAILED", "html-failed"), ("CACHE", "cache"),
+                        ("FRAMES", "frames"), ("STAMP", "stamp"), ("CACHE_STAMP", "cache-stamp")):
+        monkeypatch.setattr(build_book, name, tmp_path / place)
+    monkeypatch.setattr(build_book.sys, "argv", ["build_book.py"])
+    monkeypatch.setattr(build_book, "fingerprint", lambda *given: "as it is now")
+    monkeypatch.setattr(build_book, "execute", lambda scripts: None)
+    monkeypatch.setattr(build_book.subprocess, "Popen", lambda *given: SimpleNamespace(wait=lambda: 0))
+    site(tmp_path, "good")
+    (tmp_path / "stamp").write_text("as it was before")
+    return tmp_path
+
+
+def site(folder, words):
+    (folder / "html").mkdir()
+    (folder / "html/index.html").write_text(words)
+
+
+def built(folder, words, good):
+    """A function that builds a site of these words, and says whether it is good."""
+    def build():
+        site(folder, words)
+        return good
+    return build
+
+
+def killed(folder):
+    def build():
+        site(folder, "half")
+        os.kill(os.getpid(), 9)
+    return build
+
+
+def read(folder, name):
+    return (folder / name / "index.html").read_text()
+
+
+def test_a_good_build_replaces_the_site(folder, monkeypatch):
+    monkeypatch.setattr(build_book, "build", built(folder, "new", good=True))
+    build_book.main()
+    assert read(folder, "html") == "new" and build_book.is_current()
+    assert not (folder / "html-before").exists()
+
+
+def test_a_build_that_fails_keeps_the_last_good_site_and_says_where(folder, monkeypatch):
+    monkeypatch.setattr(build_book, "build", built(folder, "half", good=False))
+    for _ in range(2):
+        with pytest.raises(SystemExit, match=r"run `make book` again\. The last good site is in .*html-before"):
+            build_book.main()
+    assert (read(folder, "html-before"), read(folder, "html-failed")) == ("good", "half")
+    assert not (folder / "html").exists()
+
+
+def test_a_build_that_is_killed_keeps_the_last_good_site(folder, monkeypatch):
+    child = os.fork()
+    if child == 0:
+        build_book.build = killed(folder)
+        build_book.main()
+    os.waitpid(child, 0)
+    assert (read(folder, "html-before"), read(folder, "html")) == ("good", "half")
+    monkeypatch.setattr(build_book, "build", built(folder, "half again", good=False))
+    with pytest.raises(SystemExit):
+        build_book.main()
+    assert read(folder, "html-before") == "good"
+
+
+def test_the_site_stays_where_it_is_while_its_scripts_cannot_be_fetched(folder, monkeypatch):
+    monkeypatch.setattr(build_book.subprocess, "Popen", lambda *given: SimpleNamespace(wait=lambda: 1))
+    with pytest.raises(SystemExit, match="scripts are missing"):
+        build_book.main()
+    assert read(folder, "html") == "good"
+
+
+def test_the_environment_is_set_up_by_one_process_at_a_time():
+    folder = os.open(ROOT, os.O_RDONLY)
+    with set_up.held(), pytest.raises(BlockingIOError):
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    os.close(folder)
