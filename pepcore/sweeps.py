@@ -157,6 +157,23 @@ class Mixing:
         self.moves: list = []
         self.points: list = []
         self.last: Any = None
+        self.combined: Any = None
+
+    def guarded(self, evaluate: Callable) -> Callable:
+        """As `evaluate`, except that a combination that leaves no proper cavity gives way to the plain damped sweep.
+
+        The step is not to blame for such a combination: shortened for its sake, it would end at nothing.
+        """
+        def evaluated(sites: Any) -> Any:
+            try:
+                return evaluate(sites)
+            except (ImproperCavityError, NotPositiveDefiniteError):
+                if sites is not self.combined:
+                    raise
+            plain = self.points[-1]
+            self.moves, self.points = [], []
+            return evaluate(plain)
+        return evaluated
 
     def __call__(self, state: Any, step: float) -> Any:
         """The next sites."""
@@ -170,7 +187,8 @@ class Mixing:
             return point
         differences = np.stack([move - past for past in self.moves[:-1]], axis=1)
         weights = np.linalg.lstsq(differences, move, rcond=1e-8)[0]
-        return combine(self.points, [*weights, 1 - weights.sum()])
+        self.combined = combine(self.points, [*weights, 1 - weights.sum()])
+        return self.combined
 
     def next_step(self, change: float, before: float, turned: bool, step: float, largest: float) -> float:
         """As `damped_step`, except that near the solution a turn or a small rise does not shorten the step."""

@@ -161,7 +161,7 @@ def _steps(size: int, points: int, batch: int, columns: int | None, rng: np.rand
 
 
 def _check_choices(basis: str, gamma: Any, natural: bool, gamma_rule: str) -> None:
-    if basis not in PARAMETRISATIONS:
+    if basis not in tuple(PARAMETRISATIONS):
         raise ValueError(f"basis = {basis!r} is unknown; choose one of {', '.join(map(repr, PARAMETRISATIONS))}")
     if gamma is None and basis == "decoupled":
         raise ValueError('the basis "decoupled" needs gamma, the points of its mean; beta carries only the covariance')
@@ -199,6 +199,9 @@ def _check_start(start: Any, kind: Any, bases: Bases) -> Any:
         if value.ndim == 2 and np.triu(value, 1).any():  # numbers there would be ignored
             raise ValueError(f"start.{name} has numbers above its diagonal, expected a lower triangle as "
                              "np.linalg.cholesky makes it")
+        if name == "S_root" and not np.diag(value).all():
+            raise ValueError("start.S_root has a zero on its diagonal, so that q would have no density; give the Cholesky "
+                             "factor of a positive definite matrix")
         checked[name] = value.copy()
     return kind(**checked)
 

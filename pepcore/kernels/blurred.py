@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pepcore.gaussian import Array
+from pepcore.gaussian import Array, NotPositiveDefiniteError
 from pepcore.kernels.base import Kernel, check_points
 from pepcore.kernels.stationary import SquaredExponential, shared
 from pepcore.validation import as_real, check_kernel
@@ -110,7 +110,11 @@ class _Blur(Kernel):
     def _widened(self, X: Array) -> SquaredExponential:
         lengthscales, widths = self._scales(X)
         wide = np.sqrt(lengthscales**2 + self.times * widths**2)
-        return SquaredExponential(float(self.blurred.kernel.variance * np.prod(lengthscales / wide)), wide)
+        variance = float(self.blurred.kernel.variance * np.prod(lengthscales / wide))
+        if not variance > 0:
+            raise NotPositiveDefiniteError(f"averages with these widths over {len(wide)} inputs have no prior variance left in "
+                                           "floating point; give smaller widths or longer lengthscales")
+        return SquaredExponential(variance, wide)
 
     def _scales(self, X: Array) -> tuple[Array, ...]:
         """lengthscales and widths, (D,) each."""

@@ -137,7 +137,7 @@ class Method(NamedTuple):
     ) -> MulticlassFit:
         """Sweep from the sites `start`; the options are those of `pepcore.sweeps.run_sweeps`."""
         mixing, evaluate = Mixing(), partial(self.evaluate, maps, factors, noise, masks=masks)
-        state, ending = run_sweeps(evaluate, mixing, start, step=step, **options, next_step=mixing.next_step)
+        state, ending = run_sweeps(mixing.guarded(evaluate), mixing, start, step=step, **options, next_step=mixing.next_step)
         gradient = partial(self.gradient, maps, factors, state)
         return self.result(maps, state.posteriors, state.log_evidence, noise, state.sites, gradient, **ending)
 

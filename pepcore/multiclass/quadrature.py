@@ -95,7 +95,7 @@ def probabilities(mean: Array, variance: Array) -> Array:
     """
     N, C = mean.shape
     log_p = [log_largest(np.full(N, c), mean.T, variance.T)[0] for c in range(C)]
-    return np.exp(np.stack(log_p, axis=1))
+    return np.exp(np.minimum(np.stack(log_p, axis=1), 0.0))  # rounding can lift a log-probability above 0
 
 
 def _rules(race: _Race) -> Iterator[tuple]:

@@ -35,7 +35,7 @@ class OnlineFit(Fit):
         "log_predictive" (Σ log p(y_n | cavity) in nats) and "posterior" after it
     """
 
-    state: State  #: from which `update` may go on with further data
+    state: State  #: from which `update` may go on with further data, with the same rho, and on the basis Z if it was given
     projection: Array  #: (N, M), P: the site of datum n is a function of P[n] @ f(Z)
 
     @property
@@ -136,7 +136,8 @@ def infer(
         if max_sweeps > 1:
             warn(f"sparse EP has {message}; under a budget, basis vectors may come and go for ever: give "
                              "moving_sweeps, a larger budget or more sweeps")
-    state = replace(state, process=learner.process.compact(), seen=len(X), log_predictive=report["log_predictive"])
+    state = replace(state, process=learner.process.compact(), seen=len(X), log_predictive=report["log_predictive"], rho=rho,
+                    moving=Z is None)
     result = report["log_evidence"], report["posterior"], likelihood, 1.0, Sites(sites.tau, sites.nu)
     more: dict[str, Any] = {"state": state, "projection": sites.A @ learner.process.W[:, learner.process.used]}
     return OnlineFit(*result, NO_GRADIENT, converged, message, len(history), history, **more)

@@ -30,6 +30,8 @@ class State(Result):
     process: Process  #: the numbers themselves; not to be changed
     seen: int = 0  #: data so far
     log_predictive: float = 0.0  #: Σ log p(y_n | the data before n) in nats; in a state of `infer`, that of the last sweep
+    rho: float = 1.0  #: as given to `infer`
+    moving: bool = True  #: whether basis vectors may come and go; not if `infer` was given them as Z
 
     @property
     def basis(self) -> np.ndarray:
@@ -132,8 +134,8 @@ def update(state: State, X: ArrayLike, y: ArrayLike) -> State:
     X = check_inputs(X, columns=state.Z.shape[1] if state.seen else None)
     y = state.likelihood.validate(check_targets(y, len(X)))
     process = state.process.with_room(state.budget, X.shape[1])
-    learner = Learner(process, state.likelihood, state.budget, state.novelty)
-    report = learner.sweep(X, y, range(len(X)), first=state.seen)
+    learner = Learner(process, state.likelihood, state.budget, state.novelty, state.rho)
+    report = learner.sweep(X, y, range(len(X)), first=state.seen, moving=state.moving)
     log_predictive = state.log_predictive + report["log_predictive"]
     return replace(state, process=learner.process.compact(), seen=state.seen + len(X), log_predictive=log_predictive)
 

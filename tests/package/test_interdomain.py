@@ -7,6 +7,7 @@ import pytest
 
 from pepcore import exact, online, power_ep
 from pepcore.features import feature_map
+from pepcore.gaussian import NotPositiveDefiniteError
 from pepcore.kernels import Blurred, Matern52, SquaredExponential
 from pepcore.likelihoods import Gaussian, Probit
 
@@ -97,6 +98,13 @@ def test_bad_input_is_refused():
         power_ep.regression(Blurred(BASE, [0.1, 0.2, 0.3]), Z, X, y)
     with pytest.raises(ValueError, match=r"\['width'\]; this kernel has \['lengthscales', 'variance', 'widths'\]"):
         Blurred(BASE, 0.1).with_parameters({"width": 0.2})
+
+
+def test_widths_that_leave_no_variance_are_named():
+    X = np.random.default_rng(0).normal(size=(10, 400))
+    kernel = Blurred(SquaredExponential(1.0, 20.0), np.full(400, 200.0))
+    with pytest.raises(NotPositiveDefiniteError, match="averages with these widths over 400 inputs have no prior variance left"):
+        power_ep.regression(kernel, X[:3], X, X[:, 0])
 
 
 def test_methods_without_pseudo_points_see_the_plain_process():

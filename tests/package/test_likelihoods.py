@@ -425,6 +425,13 @@ def test_predicted_counts_have_the_moments_of_the_integral():
     np.testing.assert_allclose(Poisson().predict(mean, variance), [first, second - first**2], rtol=1e-10)
 
 
+def test_the_variance_of_a_count_is_finite_wherever_a_float_holds_it():
+    mean, variance = np.array([-1000.0, -500.0, 0.0]), np.array([800.0, 800.0, 0.0])
+    first, second = Poisson().predict(mean, variance)
+    np.testing.assert_allclose(first, np.exp(mean + variance / 2), rtol=1e-12)
+    np.testing.assert_allclose(second, np.exp([-400.0, 600.0, 0.0]), rtol=1e-12)
+
+
 def test_wrong_targets_and_parameters_say_how_to_mend_them():
     with pytest.raises(ValueError, match="expected counts 0, 1, 2"):
         Poisson().validate(np.array([1.0, 2.5]))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_multiclass import problem
 
-from pepcore import multiclass
+from pepcore import SquaredExponential, metrics, multiclass
 from pepcore.sites import ImproperCavityError, Sites, parallel
 from pepcore.sweeps import ASTRAY, DEPTH, NEAR, Mixing, damped_step, run_sweeps
 
@@ -55,6 +55,43 @@ def test_after_a_combination_that_left_no_cavity_comes_a_plain_sweep():
     plain = mixing(state, 0.5)  # the same state again: what came of `mixed` could not be evaluated
     assert not np.allclose(mixed.nu, state.target.nu)
     assert plain.nu == pytest.approx(0.5 * (state.sites.nu + state.target.nu), abs=1e-15)
+
+
+def test_a_combination_that_left_no_cavity_does_not_shorten_the_step():
+    inner, mixing, refused = linear([0.1, 0.2], np.array([0.2, 0.2])), Mixing(), []
+
+    def evaluate(sites):
+        if sites is mixing.combined and not refused:
+            refused.append(sites)
+            raise ImproperCavityError("too far")
+        return inner(sites)
+
+    state, ending = run_sweeps(mixing.guarded(evaluate), mixing, begin(2), step=1.0, tolerance=1e-8, max_sweeps=100,
+                               next_step=mixing.next_step)
+    assert refused and ending["converged"]
+    assert {record["step"] for record in ending["history"]} == {1.0}
+    assert state.sites.nu == pytest.approx(0.2, abs=1e-6)
+
+
+def test_a_plain_sweep_that_leaves_no_cavity_is_an_error():
+    mixing = Mixing()
+    evaluate = mixing.guarded(lambda sites: (_ for _ in ()).throw(ImproperCavityError("too far")))
+    with pytest.raises(ImproperCavityError):
+        evaluate(begin(2))
+
+
+@pytest.mark.parametrize("variance", [1.0, 100.0])
+@pytest.mark.parametrize("noise", [1e-3, 0.1])
+def test_classes_that_lie_far_apart_are_told_apart_by_sweeps_that_converge(variance, noise):
+    rng = np.random.default_rng(0)
+    X = np.concatenate([0.4 * rng.normal(size=(200, 2)) + centre for centre in ([0, 0], [4, 0], [0, 4])])
+    y = np.repeat([0, 1, 2], 200)
+    fit = multiclass.infer(SquaredExponential(variance, 2.0), X[::40], X, y, noise=noise)
+    assert fit.converged and fit.sweeps < 100
+    patient = multiclass.infer(SquaredExponential(variance, 2.0), X[::40], X, y, noise=noise, step=0.5, max_sweeps=1000)
+    assert fit.log_evidence == pytest.approx(patient.log_evidence, abs=1e-6)
+    p = fit.predict_y(X)
+    assert p.max() <= 1 and metrics.error_rate(y, p) == 0
 
 
 def test_a_run_survives_combinations_that_leave_no_cavity():
@@ -107,7 +144,7 @@ def test_mixed_sweeps_end_where_plain_ones_do_and_much_sooner(approximation, mon
     assert mixed.sweeps < 0.4 * plain.sweeps
 
 
-class _Plain:
+class _Plain(Mixing):
     """Parallel damped sweeps, in the place of `Mixing`."""
 
     next_step = staticmethod(damped_step)

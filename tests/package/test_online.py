@@ -465,6 +465,17 @@ def test_a_fit_can_go_on_with_new_data():
     assert state.seen == 40 and state.basis.max() < 40
 
 
+@pytest.mark.parametrize("rho", [0.0, 1.0])
+def test_a_fit_on_given_pseudo_inputs_goes_on_with_them_and_its_rho(rho):
+    X, y = problem()
+    options = {"Z": X[:6], "rho": rho}
+    part = online.infer(KERNEL, X[:30], y[:30], GAUSSIAN, **options)
+    state = online.update(part.state, X[30:] + 7.0, y[30:])
+    assert len(state.basis) == 6
+    shifted = np.concatenate([X[:30], X[30:] + 7.0])
+    same_prediction(state, online.infer(KERNEL, shifted, y, GAUSSIAN, **options), atol=1e-10)
+
+
 def test_a_state_of_sparse_ep_remembers_the_forecast_of_its_last_sweep():
     X, y = problem(PROBIT)
     fit = online.infer(KERNEL, X, y, PROBIT, budget=8, max_sweeps=20, moving_sweeps=1)
