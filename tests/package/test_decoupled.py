@@ -856,7 +856,7 @@ def test_the_norm_of_many_points_is_the_same_from_blocks(kind, monkeypatch):
         ({"start": "prior"}, "start is a str"),
         ({"start": Orthogonal(np.zeros(2), np.zeros(BETA), np.eye(BETA))}, "start.a_gamma has shape"),
         ({"start": Orthogonal(np.zeros(GAMMA), np.zeros(BETA), np.tri(BETA).T)}, "start.S_root has numbers above its diagonal"),
-        ({"start": Orthogonal(np.zeros(GAMMA), np.zeros(BETA), np.zeros((BETA, BETA)))}, "start.S_root has a zero on its diagonal"),
+        ({"start": Orthogonal(np.zeros(GAMMA), np.zeros(BETA), np.zeros((BETA, BETA)))}, "S_root has a zero on its diagonal"),
         ({"basis": ["orthogonal"]}, "'coupled', 'hybrid', 'orthogonal'"),
     ],
 )
