@@ -252,9 +252,8 @@ class Poisson(Likelihood):
     def predict(self, mean: Array, variance: Array) -> tuple[Array, Array]:
         """Mean (S,) and variance (S,) of a new count."""
         rate = np.exp(mean + 0.5 * variance)
-        with np.errstate(divide="ignore"):  # the log of a variance of 0
-            log_spread = 2 * (mean + variance) + np.log(-np.expm1(-variance))
-        return rate, rate + np.exp(log_spread)  # rate² (e^variance − 1), whose factors can leave the range of floats
+        # rate² (e^variance − 1), whose factors can leave the range of floats
+        return rate, rate + np.exp(2 * (mean + variance)) * -np.expm1(-variance)
 
     def validate(self, y: ArrayLike) -> Array:
         """y as floats, each a whole number from 0 upwards, or ValueError."""
