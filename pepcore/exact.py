@@ -75,7 +75,7 @@ def regression(kernel: Kernel, X: ArrayLike, y: ArrayLike, *, noise: float = 0.1
     NotPositiveDefiniteError if no jitter up to 1e-2 helps.
     Source: rasmussen2006 algorithm 2.1 and eq. (5.9); :eq:`gp-evidence`, :eq:`gp-evidence-gradient`, :eq:`gp-predict`.
     """
-    check_kernel(kernel)
+    check_kernel(kernel, others=("noise",))
     X = check_inputs(X, copy=True)
     y = check_targets(y, len(X))
     noise, jitter = check_positive(noise, "noise"), check_jitter(jitter)
@@ -125,8 +125,8 @@ def infer(
     Source: rasmussen2006 algorithms 3.5 and 3.6, section 5.5.2 for the gradient; bui2017 section 3.3;
     :eq:`ep-posterior`, :eq:`ep-evidence`, :eq:`ep-gradient`, :eq:`pep-energy`.
     """
-    check_kernel(kernel)
     check_likelihood(likelihood)
+    check_kernel(kernel, others=likelihood.parameters)
     X = check_inputs(X, copy=True)
     y = likelihood.validate(check_targets(y, len(X), copy=True))
     alpha, jitter = check_alpha(alpha, size=len(X)), check_jitter(jitter)
@@ -169,7 +169,8 @@ def _evaluate(K: Array, y: Array, likelihood: Likelihood, alpha: float | Array, 
     Source: rasmussen2006 section 3.6.3; :eq:`ep-evidence`, :eq:`pep-energy`.
     """
     if not np.all(sites.tau >= 0):
-        raise ImproperCavityError("a site has a negative precision: the likelihood is not log-concave there")
+        raise ImproperCavityError("a site has a negative precision: the likelihood is not log-concave there, and "
+                                  "power_ep.infer takes such likelihoods")
     root = np.sqrt(sites.tau)
     L, _ = safe_cholesky(np.eye(len(K)) + root[:, None] * K * root, name="I + √τ K √τ")
     gamma, mean, variance, left, half = _marginals(K, sites, root, L)

@@ -7,6 +7,7 @@ into derivatives with respect to the kernel and Z. Everything runs over blocks o
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -15,7 +16,7 @@ import numpy as np
 
 from pepcore.gaussian import Array, inverse_lower, multiply_lower, safe_cholesky, solve_lower, symmetric
 from pepcore.kernels.base import Kernel
-from pepcore.threads import thread_count
+from pepcore.threads import enter_pool, thread_count
 
 BLOCK_ELEMENTS = 2**17  # 1 MiB of float64: an M x block array stays in the second-level cache
 KEPT_ELEMENTS = 2**21  # numbers in A, 16 MiB; up to here the kernel's results are kept for its derivatives
@@ -258,8 +259,15 @@ def in_order(work: Callable[[Any], Any], parts: Sequence[Any], effort: float = n
     if threads < 2 or effort < EFFORT:
         yield from map(work, parts)
         return
-    with ThreadPoolExecutor(threads) as pool:
-        yield from pool.map(work, parts)
+    with ThreadPoolExecutor(threads, initializer=enter_pool) as pool:
+        # each part in a copy of the caller's context, which holds NumPy's way with floating-point errors
+        futures = [pool.submit(copy_context().run, work, part) for part in parts]
+        try:
+            for future in futures:
+                yield future.result()
+        finally:
+            for future in futures:
+                future.cancel()
 
 
 def add_up(work: Callable[[Any], tuple], parts: Sequence[Any], effort: float = np.inf) -> tuple:

@@ -3,6 +3,7 @@
 import ctypes
 from collections.abc import Callable
 from ctypes import POINTER, c_char_p, c_double, c_int, c_void_p
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,7 +14,19 @@ MAX_JITTER = 1e-2
 
 
 class NotPositiveDefiniteError(LinAlgError):
-    """A matrix that must be positive definite is not, even after the largest jitter allowed."""
+    """A matrix that must be positive definite is not, even after the largest jitter allowed.
+
+    "{condition}" in the message stands for the condition number of `matrix`, which takes long, and is computed only if somebody
+    reads it: many of these errors are caught, and a shorter step is tried.
+    """
+
+    def __init__(self, message: str, matrix: Any = None) -> None:
+        super().__init__(message)
+        self.matrix = matrix
+
+    def __str__(self) -> str:
+        message = super().__str__()
+        return message if self.matrix is None else message.replace("{condition}", f"{np.linalg.cond(self.matrix):.1e}")
 
 
 def safe_cholesky(K: Array, scale: float = 1.0, jitter: float = 0.0, name: str = "matrix") -> tuple[Array, float]:
@@ -36,10 +49,10 @@ def safe_cholesky(K: Array, scale: float = 1.0, jitter: float = 0.0, name: str =
         if not failed:
             return L, jitter
         if jitter >= MAX_JITTER:
-            raise NotPositiveDefiniteError(f"{name} ({K.shape[0]} x {K.shape[1]}, condition number "
-                                           f"{np.linalg.cond(K):.1e}) is not positive definite even with a jitter of "
-                                           f"{jitter:.0e} relative to {scale:.3g}; remove near-duplicate rows, rescale "
-                                           "the inputs or choose shorter lengthscales.")
+            raise NotPositiveDefiniteError(f"{name} ({K.shape[0]} x {K.shape[1]}, condition number {{condition}}) is not "
+                                           f"positive definite even with a jitter of {jitter:.0e} relative to {scale:.3g}; "
+                                           "remove near-duplicate rows, rescale the inputs or choose shorter lengthscales.",
+                                           K.copy())
         jitter = min(max(10 * jitter, 1e-10), MAX_JITTER)
 
 

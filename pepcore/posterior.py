@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from pepcore.features import KEPT_ELEMENTS, Basis, row_blocks
 from pepcore.gaussian import Array, cholesky_inverse, log_determinant, safe_cholesky, solve_lower
 from pepcore.threads import one_blas_thread
-from pepcore.validation import as_real, check_count, check_finite, check_inputs
+from pepcore.validation import as_generator, as_real, check_count, check_finite, check_inputs
 
 ROUNDING = 1e-12  # of the prior variance, for each row: a covariance is wrong by less than a hundredth of it
 
@@ -58,7 +58,7 @@ class Posterior:
         `rng` is a numpy Generator, or what numpy.random.default_rng accepts, such as an int as a seed.
         """
         Xs = self._check(Xs)
-        size, draw = check_count(size, "size", least=0), _as_generator(rng).standard_normal
+        size, draw = check_count(size, "size", least=0), as_generator(rng, "rng").standard_normal
         mean, covariance = self.predict_full(Xs)
         root = self._root(covariance, Xs)
         return mean + draw((size, len(mean))) @ root.T
@@ -146,12 +146,3 @@ def _beside_each_other(moments: list) -> tuple[Array, Array]:
     """Means and (co)variances of all latent functions, from a pair for each; the last axis is over functions."""
     means, variances = (np.stack(values, axis=-1) for values in zip(*moments, strict=True))
     return means, variances
-
-
-def _as_generator(rng: Any) -> Any:
-    """Return `rng` if it can draw already, as a Generator or a RandomState does, else the Generator that it seeds."""
-    try:
-        return rng if hasattr(rng, "standard_normal") else np.random.default_rng(rng)
-    except (TypeError, ValueError) as reason:
-        raise ValueError(f"rng = {rng!r} must be a numpy Generator, such as numpy.random.default_rng(0), or a seed for "
-                         f"one ({reason})") from None

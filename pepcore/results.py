@@ -121,6 +121,11 @@ class Fit(Result):
     #: before the first sweep and after each: "log_evidence", "change", "step"; empty for regression
     history: list = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        if isinstance(self.sites, Sites):  # the gradient is computed from them later
+            for values in (self.sites.tau, self.sites.nu):
+                values.setflags(write=False)
+
     @cached_property
     def gradient(self) -> dict:
         """dict: the kernel's keys, "Z" (M, D) for sparse methods, the likelihood's keys ("noise" of a Gaussian one).
@@ -148,9 +153,8 @@ class Fit(Result):
         targets: Array = self.likelihood.validate(check_targets(y, len(X)))
         if len(X) != size:
             raise ValueError(f"X and y must be the {size} data of the fit, in the same order; got {len(X)} rows")
-        if isinstance(self.likelihood, Gaussian) and np.any(
-            np.abs(targets * self.sites.tau - self.sites.nu) > SAME * np.abs(self.sites.nu).max()
-        ):
+        at_rest = isinstance(self.likelihood, Gaussian) and self.converged  # then ν = y τ
+        if at_rest and np.any(np.abs(targets * self.sites.tau - self.sites.nu) > SAME * np.abs(self.sites.nu).max()):
             raise ValueError("y must be the targets of the fit, in the same order and in the same units; these have other sites")
         return self._left_out(X, targets)
 

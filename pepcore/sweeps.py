@@ -18,6 +18,8 @@ STILL = 1e-12  # sites that move by less have arrived, as those of a Gaussian li
 TURNING = 0.5  # sites that turn round but come this much closer need no shorter step
 STEP_GROWTH = 1.1  # after a sweep that went well: with 1 some hard problems took twice as many sweeps
 DEPTH = 12  # sweeps remembered; 6 took up to twice as many sweeps, 20 were little better
+LOST = "the sites run away; start from others, or take another likelihood, kernel or power"
+BETWEEN = ("pepcore", "scipy", "functools", "contextlib", "concurrent", "threading")  # these may lie between caller and warning
 NEAR = 0.3  # above this change of a site the sweeps are not yet near enough to linear
 ASTRAY = 4.0  # mixing may bring the sites no closer in a sweep; this many times further off, the step is too long
 
@@ -62,28 +64,33 @@ def run_sweeps(
     "history", a dict for the start and for each sweep: "log_evidence", "change", "step". It issues a
     RuntimeWarning if not converged.
     """
-    state, history, largest = evaluate(start), [], step
-    for sweep in range(max_sweeps + 1):
-        change = _change(state)
+    new, history, largest, sweep, reason = evaluate(start), [], step, 0, ""
+    while True:
+        state, change = new, _change(new)
         history.append({"log_evidence": state.log_evidence, "change": change, "step": step})
         if callback is not None:
             callback(history[-1])
         converged = change <= tolerance and _steady(history, tolerance)
-        if converged or sweep == max_sweeps or step < SMALLEST_STEP:
+        if converged or sweep == max_sweeps:
             break
-        state, step = _advance(state, change, propose, evaluate, step, largest, next_step)
-    message = f"converged after {sweep} sweeps"
+        new, step, reason = _advance(state, change, propose, evaluate, step, largest, next_step)
+        if new is None:
+            break
+        sweep += 1
+    message, advice = f"converged after {sweep} sweeps", "give a smaller step or more sweeps, and look at fit.history"
     if not converged:
         message = f"not converged after {sweep} sweeps (change {change:.2g}, tolerance {tolerance:.2g}, step {step:.2g})"
-        warn(f"EP has {message}; give a smaller step or more sweeps, and look at fit.history")
+        if new is None:
+            message, advice = f"{message}: no step forward is possible, however short", reason
+        warn(f"EP has {message}; {advice}")
     return state, {"converged": converged, "message": message, "sweeps": sweep, "history": history}
 
 
 def warn(message: str, category: type[Warning] = RuntimeWarning) -> None:
-    """Issue a warning at the line that called the package, whatever decorators and optimisers lie between."""
-    names = [frame.f_globals.get("__name__", "") for frame, _ in walk_stack(sys._getframe())]
-    entered = max(level for level, name in enumerate(names, start=1) if name.partition(".")[0] == "pepcore")
-    warnings.warn(message, category, stacklevel=entered + 1)
+    """Issue a warning at the line that called the package, whatever decorators, optimisers and threads lie between."""
+    names = [frame.f_globals.get("__name__", "").partition(".")[0] for frame, _ in walk_stack(sys._getframe())]
+    outside = (level for level, name in enumerate(names, start=1) if name not in BETWEEN)
+    warnings.warn(message, category, stacklevel=next(outside, len(names)))
 
 
 def _steady(history: list, tolerance: float) -> bool:
@@ -96,30 +103,35 @@ def _steady(history: list, tolerance: float) -> bool:
 
 def _advance(
     state: Any, change: float, propose: Callable, evaluate: Callable, step: float, largest: float, next_step: Callable
-) -> tuple[Any, float]:
-    """The state after one sweep, and the next step; a sweep that fails is tried again at half the step."""
-    new, step = halving(lambda step: unless_astray(evaluate(propose(state, step)), state), step)
+) -> tuple[Any, float, str]:
+    """The state after one sweep, and the next step; a sweep that fails is tried again at half the step.
+
+    None in place of the state, and why, if no step succeeds.
+    """
+    new, step, reason = halving(lambda step: unless_astray(evaluate(propose(state, step)), state), step)
     if new is None:
-        return state, step
+        return None, step, reason
     turned = np.vdot(new.move, state.move) < 0
-    return new, next_step(_change(new), change, turned, step, largest)
+    return new, next_step(_change(new), change, turned, step, largest), ""
 
 
-def halving(attempt: Callable, step: float, smallest: float = SMALLEST_STEP) -> tuple[Any, float]:
-    """Try step, step/2, step/4, ... until `attempt` succeeds; return what it made, and that step.
+def halving(attempt: Callable, step: float, smallest: float = SMALLEST_STEP) -> tuple[Any, float, str]:
+    """Try step, step/2, step/4, ... until `attempt` succeeds; return what it made, that step, and "".
 
     `attempt(step)` fails by returning None, or by raising ImproperCavityError, or NotPositiveDefiniteError, as for
-    I + A diag(τ) Aᵀ with a huge τ. Below `smallest` the search gives up, with None in place of a result.
+    I + A diag(τ) Aᵀ with a huge τ. Below `smallest` the search gives up, with None in place of a result, and in words why
+    the last step failed.
     """
+    reason: Any = LOST
     while step >= smallest:
         try:
-            found = attempt(step)
-        except (ImproperCavityError, NotPositiveDefiniteError):
-            found = None
+            found, reason = attempt(step), LOST
+        except (ImproperCavityError, NotPositiveDefiniteError) as problem:
+            found, reason = None, problem
         if found is not None:
-            return found, step
+            return found, step, ""
         step /= 2
-    return None, step
+    return None, step, str(reason)
 
 
 def unless_astray(new: Any, old: Any) -> Any:

@@ -90,8 +90,18 @@ def set_threads(threads: int | None) -> None:
     _chosen = threads
 
 
+_within = threading.local()
+
+
+def enter_pool() -> None:
+    """Mark this thread as one of a call's own: what it calls in its turn gets no more of them."""
+    _within.pool = True
+
+
 def thread_count() -> int:
     """How many threads the call in progress may use."""
+    if getattr(_within, "pool", False):
+        return 1
     if _chosen is not None:
         return int(_chosen)
     alone = threading.current_thread() is threading.main_thread() and multiprocessing.parent_process() is None

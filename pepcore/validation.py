@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from pepcore.gaussian import MAX_JITTER, Array
 
 T = TypeVar("T")
+ROUNDING = 10 * np.finfo(float).eps  # of the largest number: 0.1 + 0.2 and 0.3 are the same
 CHECKED = 2**16  # rows that are looked at in one go, so that a memory map is not read into memory as a whole
 
 
@@ -119,6 +120,22 @@ def check_alpha(alpha: ArrayLike, size: int | None = None) -> float | Array:
         raise ValueError(f"alpha = {np.atleast_1d(alpha)[np.atleast_1d(outside)][0]} is outside [0, 1]; 0 gives VFE, 1 "
                          "gives EP, 0.5 is a good compromise")
     return float(alpha) if alpha.ndim == 0 else alpha.copy()
+
+
+def as_generator(rng: Any, name: str) -> Any:
+    """Return `rng` if it can draw already, as a Generator or a RandomState does, else the Generator that it seeds."""
+    try:
+        return rng if hasattr(rng, "standard_normal") else np.random.default_rng(rng)
+    except (TypeError, ValueError) as reason:
+        raise ValueError(f"{name} = {rng!r} must be a numpy Generator, such as numpy.random.default_rng(0), or a seed for "
+                         f"one ({reason})") from None
+
+
+def constant(values: Array) -> Array:
+    """Which columns of (N,) or (N, D) numbers are constant, but for rounding: () or (D,) bool."""
+    low, high = values.min(axis=0), values.max(axis=0)
+    with np.errstate(over="ignore"):
+        return high - low <= ROUNDING * np.maximum(np.abs(low), np.abs(high))
 
 
 def check_number(value: ArrayLike, name: str) -> float:
@@ -250,15 +267,19 @@ def check_part(part: T, fits: bool, name: str, expected: str, example: str) -> T
     return part
 
 
-def check_kernel(kernel: Any, name: str = "kernel") -> Any:
+def check_kernel(kernel: Any, name: str = "kernel", others: Iterable[str] = ()) -> Any:
     """Return the kernel; ValueError for what cannot be called or has no `diagonal`, and for a class, not an instance.
 
     `exact` and `online` need no more of it for inference; the sparse methods and all learning need its derivatives too, see
-    `pepcore.kernels`.
+    `pepcore.kernels`. `others` are names that stand for something else in the gradient.
     """
     fits = callable(kernel) and hasattr(kernel, "diagonal")
     expected = "a kernel, an object that can be called and has the method diagonal"
-    return check_part(kernel, fits, name, expected, "SquaredExponential(variance=1.0, lengthscales=1.0)")
+    check_part(kernel, fits, name, expected, "SquaredExponential(variance=1.0, lengthscales=1.0)")
+    if twice := sorted(set(getattr(kernel, "parameters", ())) & set(others)):
+        raise ValueError(f"the {name} has a parameter {twice[0]!r}, which in the gradient is the name of another one; give it "
+                         "another name in the kernel")
+    return kernel
 
 
 def check_plain(kernel: Any, method: str) -> None:

@@ -14,7 +14,7 @@ from pepcore.datasets.catalogue import Dataset
 from pepcore.gaussian import Array, safe_cholesky
 from pepcore.kernels import SquaredExponential
 from pepcore.kernels.base import Kernel
-from pepcore.validation import as_real, check_count, check_not_negative, check_number, check_positive
+from pepcore.validation import as_generator, as_real, check_count, check_not_negative, check_number, check_positive
 
 
 def toy_ard_gp(
@@ -36,7 +36,7 @@ def toy_ard_gp(
     """
     N, D = check_count(N, "N"), check_count(D, "D")
     noise = check_not_negative(noise, "noise", "it is a variance")
-    rng = np.random.default_rng(seed)
+    rng = as_generator(seed, "seed")
     if lengthscales is None:
         lengthscales = 5.0 ** rng.uniform(size=D)
     kernel = SquaredExponential(1.0, as_real(lengthscales, "lengthscales"))
@@ -55,7 +55,7 @@ def snelson_like(seed: int | np.random.Generator = 0, N: int = 200, noise: float
     """
     N = check_count(N, "N")
     noise = check_not_negative(noise, "noise", "it is a variance")
-    rng = np.random.default_rng(seed)
+    rng = as_generator(seed, "seed")
     x = np.sort(rng.uniform(0, 6, N))
     f = _wiggle(x)
     y = f + np.sqrt(noise) * rng.normal(size=N)
@@ -71,7 +71,7 @@ def chain_1d(seed: int | np.random.Generator = 3, N: int = 8) -> Dataset:
     Source: for csato2002 figure 4.1, which shows no particular data.
     """
     N = check_count(N, "N")
-    rng = np.random.default_rng(seed)
+    rng = as_generator(seed, "seed")
     x = -3 + 6 * (np.arange(N) + rng.uniform(0.2, 0.8, N)) / N
     kernel = SquaredExponential(4.0, 1.0)
     f = _gp_draws(kernel, x[:, None], 1, rng)[0]
@@ -88,7 +88,7 @@ def banana(seed: int | np.random.Generator = 0, N: int = 400, steepness: float =
     Source: for bui2017 figure 23, whose data are not given.
     """
     N, steepness = check_count(N, "N"), check_number(steepness, "steepness")
-    rng = np.random.default_rng(seed)
+    rng = as_generator(seed, "seed")
     X = rng.normal(size=(N, 2))
     function = partial(_distance_to_parabola, steepness=steepness)
     f = function(X)
@@ -102,7 +102,7 @@ def factors(seed: int | np.random.Generator = 0, N: int = 5, scale: float = 0.3)
     Source: for villacampa2017 figure 2.
     """
     N, scale = check_count(N, "N"), check_positive(scale, "scale")
-    rng = np.random.default_rng(seed)
+    rng = as_generator(seed, "seed")
     theta, x = rng.normal(), rng.normal(size=N)
     y = _probit_labels((theta - x) / scale, rng)
     return Dataset("factors", x[:, None], y, "binary", truth={"theta": theta, "scale": scale})
@@ -124,7 +124,7 @@ def stream(
     lengthscale = check_positive(lengthscale, "lengthscale")
     noise = check_not_negative(noise, "noise", "it is a variance")
     rows, block = check_count(rows, "rows"), check_count(block, "block")
-    return _blocks(np.random.default_rng(seed), rows, block, D, noise, lengthscale, features)
+    return _blocks(as_generator(seed, "seed"), rows, block, D, noise, lengthscale, features)
 
 
 def _blocks(

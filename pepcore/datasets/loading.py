@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from pepcore.datasets import origins
 from pepcore.datasets.catalogue import DataError, Dataset, Info, find, registry, verify
 from pepcore.gaussian import Array
-from pepcore.validation import as_real, check_finite, check_scale
+from pepcore.validation import as_real, check_finite, check_scale, constant
 
 
 class DataNotFoundError(FileNotFoundError):
@@ -93,8 +93,7 @@ def location_scale(train: ArrayLike) -> tuple[Array, Array]:
     if train.ndim not in (1, 2) or train.size == 0:
         raise ValueError(f"train has shape {train.shape}, expected (N,) or (N, D) with N >= 1 and D >= 1")
     with np.errstate(over="ignore", invalid="ignore"):
-        constant = np.ptp(train, axis=0) == 0  # the standard deviation of equal numbers need not round to zero
-        scale = np.where(constant, 1.0, train.std(0))
+        scale = np.where(constant(train), 1.0, train.std(0))
     return train.mean(0), check_scale(scale, "train")
 
 

@@ -24,11 +24,13 @@ from pepcore.training.loop import Learner, run
 from pepcore.training.minibatch import STREAM_ELEMENTS
 from pepcore.training.starts import spread_of
 from pepcore.validation import (
+    as_generator,
     as_real,
     check_count,
     check_finite,
     check_inputs,
     check_jitter,
+    check_kernel,
     check_likelihood,
     check_names,
     check_plain,
@@ -133,6 +135,7 @@ def infer(
     """
     check_plain(kernel, "decoupled bases")
     check_likelihood(likelihood, several=True)
+    check_kernel(kernel, others=("beta", "gamma", *likelihood.parameters))
     X = check_inputs(X, "X")
     targets = likelihood.validate(check_targets(y, len(X)))
     beta = check_inputs(beta, "beta", columns=X.shape[1], copy=True)
@@ -147,7 +150,7 @@ def infer(
     outputs = _start(kind, bases, classes, start)
     several = classes is not None
     learner = _Learner(bases, outputs, several, X, targets, likelihood, natural, gamma_rule, optimise, rate, jitter)
-    every = _steps(len(X), len(gamma), batch, columns, np.random.default_rng(seed))
+    every = _steps(len(X), len(gamma), batch, columns, as_generator(seed, "seed"))
     lengths = (step if isinstance(likelihood, Gaussian) else min(step, ramp(number, step)) for number in range(steps))
     # a step that is too long is reported, not taken back
     return run(learner, zip(lengths, every), f"{steps} steps", callback, mended=())
@@ -288,7 +291,7 @@ class _Learner(Learner):
     def _natural(self, output: Any, process: Process, data: DataTerm, gradient: dict, length: float) -> dict:
         """The fields of the parameters after a natural step, the coupled part given a_γ, halved until q is proper."""
         shortest = SHORTEST * length
-        after, _ = halving(partial(coupled_step, self.bases, process, data), length, shortest)
+        after, _, _ = halving(partial(coupled_step, self.bases, process, data), length, shortest)
         if after is None:
             raise NotPositiveDefiniteError(f"even a natural step of length {shortest:.2g} leaves no proper q; take a "
                                            "likelihood that is log-concave, or a smaller rate.")

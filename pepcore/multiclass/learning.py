@@ -191,7 +191,7 @@ class _Inner(_Objective):
         """The state after the sites have moved; less far where the damped step leaves no posterior on the new features."""
         evaluate, after = partial(self.method.evaluate, maps, self.factors, noise), None
         if self.state is not None:
-            after, _ = halving(lambda step: evaluate(parallel(self.state, step)), self.step)
+            after, _, _ = halving(lambda step: evaluate(parallel(self.state, step)), self.step)
         return evaluate(self._flat(maps)) if after is None else after
 
 

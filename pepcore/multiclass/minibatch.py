@@ -168,7 +168,7 @@ class _Tied(_Learner):
         if self.climber is not None:
             self.climb(sites_tied.gradient_of(maps, factors, self.state, weight))
         share = 1 / weight if self.whole else max(1 / number, 1 / weight)
-        moved, _ = halving(self.toward_target, min(1.0, share) if self.given_step is None else self.given_step)
+        moved, _, _ = halving(self.toward_target, min(1.0, share) if self.given_step is None else self.given_step)
         self.sites = self.state.sites if moved is None else moved
         return said
 
@@ -249,7 +249,7 @@ class _PerDatum(_Learner):
                 solve_posteriors(totals[0], totals[1], concave=False)
             return totals
 
-        totals, _ = halving(attempt, self.given_step or 1.0)
+        totals, _, _ = halving(attempt, self.given_step or 1.0)
         if totals is None:
             self.sites.tau[..., rows], self.sites.nu[..., rows] = old.tau, old.nu
         self.precisions, self.shifts = totals or kept

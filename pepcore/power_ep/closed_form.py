@@ -93,7 +93,7 @@ def regression(
     :eq:`sr-sites`, :eq:`sr-posterior`, :eq:`sr-collapsed`, :eq:`sr-evidence`, :eq:`sr-gradient`, :eq:`sr-private`,
     :eq:`sr-blocks`, :eq:`sr-rotation`.
     """
-    check_kernel(kernel)
+    check_kernel(kernel, others=("Z", "noise"))
     X = check_inputs(X, "X", copy=True)
     Z = check_inputs(Z, "Z", columns=X.shape[1], copy=True)
     y = check_targets(y, len(X))

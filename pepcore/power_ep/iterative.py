@@ -73,14 +73,14 @@ def infer(
     Source: bui2017 sections 3.3 and 3.5, appendices D to G; :eq:`sc-moment`, :eq:`sc-posterior`, :eq:`pep-step`,
     :eq:`sc-tidy`, :eq:`sc-gradient`, :eq:`sc-mean-step`.
     """
-    check_kernel(kernel)
     check_likelihood(likelihood)
+    check_kernel(kernel, others=("Z", *likelihood.parameters))
     X = check_inputs(X, "X", copy=True)
     Z = check_inputs(Z, "Z", columns=X.shape[1], copy=True)
     y = likelihood.validate(check_targets(y, len(X), copy=True))
     alpha, jitter = check_alpha(alpha, size=len(X)), check_jitter(jitter)
     options = check_sweeps(step, tolerance, max_sweeps)
-    if schedule not in SCHEDULES:
+    if schedule not in tuple(SCHEDULES):
         raise ValueError(f"schedule = {schedule!r} is unknown; choose 'parallel', 'alternating' or 'sequential'")
     features = feature_map(kernel, Z, X, jitter, stream)
     start = _marginals(features, Sites.flat(len(X)) if sites is None else check_sites(sites, (len(X),)))

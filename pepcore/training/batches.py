@@ -9,7 +9,15 @@ from numpy.typing import ArrayLike
 
 from pepcore.gaussian import Array
 from pepcore.training.starts import spread_of
-from pepcore.validation import as_real, check_all_positive, check_count, check_inputs, check_targets
+from pepcore.validation import (
+    as_generator,
+    as_real,
+    check_all_positive,
+    check_count,
+    check_inputs,
+    check_targets,
+    constant,
+)
 
 SAMPLE = 2000  # rows to estimate the spread from
 
@@ -30,7 +38,7 @@ class InMemory:
         if self.X.ndim != 2 or 0 in self.X.shape:
             raise ValueError(f"X has shape {self.X.shape}, expected (N, D) with N >= 1 and D >= 1")
         (self.size, self.columns), self.labels = self.X.shape, check_targets(y, len(self.X))
-        self.batch, self.random = check_count(batch, "batch"), np.random.default_rng(seed)
+        self.batch, self.random = check_count(batch, "batch"), as_generator(seed, "seed")
 
     def epoch(self) -> Iterator[tuple]:
         """Yield (rows, X, y) for every batch of one pass."""
@@ -89,7 +97,7 @@ def units_of(Z: tuple, batches: InMemory | Streamed, given: ArrayLike | None) ->
     points = np.concatenate(Z)
     if given is not None:
         return check_all_positive(check_targets(given, points.shape[1], "spread", each="column of Z"), "spread")
-    spread, alike = spread_of(points), np.ptp(points, axis=0) == 0
+    spread, alike = spread_of(points), constant(points)
     if alike.any() and len(X := batches.sample()):
         return np.where(alike, spread_of(check_inputs(X, "X", columns=points.shape[1])), spread)
     return spread

@@ -18,6 +18,7 @@ from pepcore.training.coordinates import Coordinates
 from pepcore.training.search import Search
 from pepcore.training.starts import spread_of, starting_kernel, starting_points, variance_of
 from pepcore.validation import (
+    as_generator,
     as_real,
     check_count,
     check_inputs,
@@ -86,7 +87,7 @@ def fit(
     restarts = check_count(restarts, "restarts")
     max_evaluations = check_count(max_evaluations, "max_evaluations", least=0)
     tolerance = check_not_negative(tolerance, "tolerance", "0 goes on until the evidence no longer rises, 1e-9 is usual")
-    rng = np.random.default_rng(seed)
+    rng = as_generator(seed, "seed")
     spread = spread_of(X)
     kernel = starting_kernel(kernel, X, y, options.get("likelihood"))
     noise = check_positive(noise, "noise") if noise is not None else 0.1 * variance_of(y)

@@ -23,6 +23,7 @@ from pepcore.training.coordinates import Coordinates
 from pepcore.training.loop import Learner, bar, remedied, run
 from pepcore.training.starts import spread_of, starting_kernel, starting_points
 from pepcore.validation import (
+    as_generator,
     check_alpha,
     check_count,
     check_inputs,
@@ -85,7 +86,7 @@ def fit_minibatch(
     max_sweeps, step = check_count(max_sweeps, "max_sweeps", least=0), check_step(step)
     rate = check_not_negative(rate, "rate", "0 moves the sites only, 0.02 suits most problems")
     optimise = check_names(optimise, ("kernel", "Z", "likelihood"))
-    rng = np.random.default_rng(seed)
+    rng = as_generator(seed, "seed")
     Z = starting_points(Z, X, M, rng)
     kernel = starting_kernel(kernel, X, y, likelihood)
     values = {"kernel": kernel, "likelihood": likelihood, "Z": Z}
@@ -165,7 +166,7 @@ class _Learner(Learner):
             self.precision, self.shift = kept[0] + precision, kept[1] + shift
             return unless_astray(self._state(features, rows, weight), state)
 
-        after, _ = halving(attempt, self.longest)
+        after, _, _ = halving(attempt, self.longest)
         if after is None:
             self.tau[rows], self.nu[rows] = state.sites.tau, state.sites.nu
             self.precision, self.shift = kept

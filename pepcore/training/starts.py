@@ -8,7 +8,15 @@ from numpy.typing import ArrayLike
 from pepcore.gaussian import Array
 from pepcore.kernels import SquaredExponential
 from pepcore.likelihoods import Gaussian, Logit, Probit, StudentT
-from pepcore.validation import check_count, check_inputs, check_kernel, check_scale, check_targets
+from pepcore.validation import (
+    as_generator,
+    check_count,
+    check_inputs,
+    check_kernel,
+    check_scale,
+    check_targets,
+    constant,
+)
 
 UNITS_OF_F = (Gaussian, StudentT, Probit, Logit)  # y = f + noise, or labels of about the size that f has at the start
 KMEANS_ROWS = 20_000  # k-means only has to spread Z over the data, for which a sample is enough
@@ -37,7 +45,7 @@ def choose_pseudo_inputs(X: ArrayLike, M: int, how: str = "kmeans", seed: int | 
     """
     X = check_inputs(X, "X")
     M = check_count(M, "M")
-    rng = np.random.default_rng(seed)
+    rng = as_generator(seed, "seed")
     distinct = np.unique(X, axis=0)
     if len(distinct) < M:
         raise ValueError(f"M = {M} pseudo-inputs were asked for, but X has {len(distinct)} distinct rows; give no more "
@@ -75,14 +83,14 @@ def starting_points(Z: str | ArrayLike, X: Array, M: int, rng: np.random.Generat
 
 
 def spread_of(X: Array) -> Array:
-    """Standard deviation of each input, 1 for a constant one (where rounding can leave a deviation of 1e-17)."""
+    """Standard deviation of each input, 1 for one that is constant but for rounding."""
     with np.errstate(over="ignore", invalid="ignore"):
-        spread = np.where(np.ptp(X, axis=0) > 0, X.std(axis=0), 1.0)
+        spread = np.where(constant(X), 1.0, X.std(axis=0))
     return check_scale(spread, "X")
 
 
 def variance_of(y: Array) -> float:
     """Variance of the targets, 1 for constant ones."""
     with np.errstate(over="ignore", invalid="ignore"):
-        variance = y.var() if np.ptp(y) > 0 else 1.0
+        variance = 1.0 if constant(y) else y.var()
     return float(check_scale(variance, "y"))

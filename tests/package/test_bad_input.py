@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from pepcore import decoupled, exact, multiclass, online, power_ep, training
+from pepcore import datasets, decoupled, exact, multiclass, online, power_ep, training
 from pepcore.kernels import Matern52, SquaredExponential
 from pepcore.likelihoods import Gaussian, Probit, StudentT
 from pepcore.multiclass import learning, minibatch
@@ -102,6 +102,64 @@ def test_a_fit_with_a_constant_column_is_the_fit_without(constant):
     by_default = training.fit(None, X_wide, y, **options)
     assert by_default.kernel.lengthscales[2] == pytest.approx(np.sqrt(3))  # where it started: one unit times √D
     assert np.mean((by_default.predict_f(X_wide)[0] - y) ** 2) < 0.5 * y.var()
+
+
+def test_a_column_that_is_constant_but_for_rounding_is_constant():
+    X, y, _ = problem(N=60)
+    X_wide = np.column_stack([X, np.where(np.arange(60) % 2, 0.1 + 0.2, 0.3)])
+    assert np.ptp(X_wide[:, 2]) > 0
+    assert training.fit(None, X_wide, y, M=6, max_evaluations=1).kernel.lengthscales[2] == pytest.approx(np.sqrt(3), rel=0.2)
+    shifted, _ = datasets.standardise(X_wide, X_wide)
+    assert np.abs(shifted[:, 2]).max() < 1e-15
+    assert training.starts.variance_of(1e6 + X_wide[:, 2] * 0) == 1
+
+
+@pytest.mark.parametrize("seed", [1.5, -1, "zero"])
+@pytest.mark.parametrize("call", [
+    lambda seed: training.fit(None, np.eye(4), np.ones(4), M=2, seed=seed),
+    lambda seed: training.choose_pseudo_inputs(np.eye(4), 2, seed=seed),
+    lambda seed: training.fit_minibatch(None, np.eye(4), np.ones(4), Gaussian(0.1), M=2, seed=seed),
+    lambda seed: multiclass.fit(None, np.eye(4), [0, 1, 0, 1], M=2, seed=seed),
+    lambda seed: decoupled.infer(SquaredExponential(), np.eye(4), None, np.eye(4), np.ones(4), Gaussian(0.1), basis="coupled",
+                                 seed=seed),
+    lambda seed: datasets.snelson_like(seed=seed)])
+def test_seeds_that_are_none_are_named(call, seed):
+    with pytest.raises(ValueError, match=f"seed = {seed!r} must be a numpy Generator"):
+        call(seed)
+
+
+class _Named(SquaredExponential):
+    """A kernel whose variance has the name of something else."""
+
+    name = "noise"
+
+    @property
+    def parameters(self):
+        return {self.name: self.variance, "lengthscales": self.lengthscales}
+
+
+@pytest.mark.parametrize(("name", "call"), [
+    ("noise", lambda kernel, X, y: power_ep.regression(kernel, X[:3], X, y)),
+    ("Z", lambda kernel, X, y: power_ep.regression(kernel, X[:3], X, y)),
+    ("noise", lambda kernel, X, y: exact.regression(kernel, X, y)),
+    ("noise", lambda kernel, X, y: exact.infer(kernel, X, y, Gaussian(0.1))),
+    ("noise", lambda kernel, X, y: power_ep.infer(kernel, X[:3], X, y, Gaussian(0.1))),
+    ("beta", lambda kernel, X, y: decoupled.infer(kernel, X[:3], None, X, y, Gaussian(0.1), basis="coupled"))])
+def test_parameters_of_one_name_are_refused(name, call):
+    X, y, _ = problem(N=20)
+    kernel = _Named(1.0, [1.0, 1.0])
+    object.__setattr__(kernel, "name", name)
+    with pytest.raises(ValueError, match=f"the kernel has a parameter '{name}', which in the gradient is"):
+        call(kernel, X, y)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
+def test_the_sites_of_a_fit_cannot_be_changed(alpha):
+    X, y, Z = problem(N=20)
+    fit = power_ep.regression(SquaredExponential(), Z, X, y, alpha=alpha)
+    with pytest.raises(ValueError, match="read-only"):
+        fit.sites.tau[:] = 1.0
+    power_ep.infer(SquaredExponential(), Z, X, y, Gaussian(0.1), alpha=alpha, sites=fit.sites)
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)

@@ -729,7 +729,7 @@ def test_a_natural_step_that_leaves_no_proper_posterior_is_halved(monkeypatch):
     y, likelihood, bases = np.full(40, 2.0), StudentT(1.0, 1e-3), bases_of(gamma=0)
     fit = decoupled.infer(KERNEL, beta, None, X, y, likelihood, basis="coupled", steps=1, step=1.0, jitter=1e-10)
     now = bound(bases, Hybrid.prior(bases), X, y, likelihood)
-    expected, length = halving(lambda length: coupled_step(bases, now.process, now.data, length), 1.0)
+    expected, length, _ = halving(lambda length: coupled_step(bases, now.process, now.data, length), 1.0)
     assert length < 1
     np.testing.assert_allclose(fit.posterior.process.w, expected.w, rtol=1e-8)
     np.testing.assert_allclose(fit.posterior.process.V, expected.V, rtol=1e-8)

@@ -1,3 +1,5 @@
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -48,6 +50,16 @@ def test_safe_cholesky_never_adds_more_than_its_limit():
 def test_safe_cholesky_names_matrix_size_and_condition_when_it_gives_up():
     with pytest.raises(gaussian.NotPositiveDefiniteError, match=r"K_uu \(2 x 2, condition number 3\.0e\+00\)"):
         gaussian.safe_cholesky(np.array([[1.0, 2.0], [2.0, 1.0]]), name="K_uu")
+
+
+def test_the_condition_number_is_computed_only_for_those_who_read_it(monkeypatch):
+    asked = []
+    monkeypatch.setattr(np.linalg, "cond", lambda matrix: asked.append(matrix) or 7.0)
+    with pytest.raises(gaussian.NotPositiveDefiniteError) as caught:
+        gaussian.safe_cholesky(np.array([[1.0, 2.0], [2.0, 1.0]]))
+    assert not asked
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert "condition number 7.0e+00" in str(again) and len(asked) == 1
 
 
 def test_safe_cholesky_refuses_nan():

@@ -47,6 +47,13 @@ def problem(D, N=30, M=8):
     return SquaredExponential(2.0, 0.8 * np.sqrt(np.arange(1, D + 1))), 1.5 * rng.normal(size=(M, D)), X, f, rng
 
 
+@pytest.mark.filterwarnings("ignore:EP has not converged")
+def test_data_of_a_fit_that_has_not_converged_are_not_taken_for_others():
+    kernel, Z, X, f, _ = problem(1)
+    fit = power_ep.infer(kernel, Z, X, f, Gaussian(0.1), schedule="alternating", max_sweeps=1, step=0.5)
+    assert np.isfinite(pepcore.leave_one_out(fit, X, f).log_density).all()
+
+
 def targets(likelihood, f, rng):
     if isinstance(likelihood, Probit | Logit):
         return np.where(f + rng.normal(size=len(f)) > 0, 1.0, -1.0)

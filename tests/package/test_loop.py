@@ -36,15 +36,23 @@ def test_a_step_is_halved_until_it_leads_somewhere(problem):
             raise problem
         return 10 * step if step <= 0.2 else None
 
-    assert halving(attempt, 0.8) == (2.0, 0.2)
+    assert halving(attempt, 0.8) == (2.0, 0.2, "")
     assert tried == [0.8, 0.4, 0.2]
 
 
 def test_halving_ends_below_the_smallest_step():
     tried = []
-    found, step = halving(tried.append, 1.0)
+    found, step, reason = halving(tried.append, 1.0)
     assert found is None and step < SMALLEST_STEP <= tried[-1] and len(tried) == 20
-    assert halving(tried.append, 1.0, smallest=0.3) == (None, 0.25)
+    assert reason.startswith("the sites run away")
+    assert halving(tried.append, 1.0, smallest=0.3)[:2] == (None, 0.25)
+
+
+def test_halving_says_why_the_last_step_failed():
+    def attempt(step):
+        raise ImproperCavityError(f"no cavity at {step:g}")
+
+    assert halving(attempt, 1.0, smallest=0.3) == (None, 0.25, "no cavity at 0.5")
 
 
 def test_halving_hides_no_other_error():

@@ -51,6 +51,21 @@ def test_regression_has_the_same_bits_for_every_number_of_threads(choose, monkey
     same_bits(fits[0], fits[2])
 
 
+def test_what_a_thread_of_a_call_calls_gets_no_threads_of_its_own(choose):
+    choose(3)
+    names = lambda part: [thread_count(), *in_order(lambda _: threading.current_thread().name, range(4))]
+    assert all(inner[0] == 1 and len(set(inner[1:])) == 1 for inner in in_order(names, range(6)))
+    assert thread_count() == 3
+
+
+def test_threads_heed_what_the_caller_does_with_floating_point_errors(choose):
+    choose(2)
+    with np.errstate(over="raise"), pytest.raises(FloatingPointError):
+        list(in_order(lambda part: np.float64(1e300) * np.float64(1e300), range(4)))
+    with np.errstate(over="ignore"):
+        assert list(in_order(lambda part: np.float64(1e300) * np.float64(1e300), range(4))) == [np.inf] * 4
+
+
 def test_the_gradient_of_iterative_ep_has_the_same_bits(choose, monkeypatch):
     monkeypatch.setattr("pepcore.features.BLOCK_ELEMENTS", 64 * 6)
     Z, X, y = problem(600)
