@@ -22,7 +22,11 @@ class Kernel:
 
     @property
     def parameters(self) -> dict:
-        """dict name -> float or array, in natural units."""
+        """dict name -> float or array, in natural units.
+
+        The gradient of a fit has the same keys, and beside them "Z", "noise" and those of the likelihood: no kernel may use
+        these names.
+        """
         raise NotImplementedError
 
     def with_parameters(self, parameters: dict) -> Any:

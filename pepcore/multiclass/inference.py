@@ -31,6 +31,7 @@ from pepcore.validation import (
     refuse_mask,
 )
 
+OTHERS = ("Z", "noise")  # in the gradient, beside the parameters of the kernels
 EPSILON = 1e-3  # how often villacampa2017 replaces a label by a random one of the C
 
 
@@ -230,9 +231,9 @@ def check_model(
     if isinstance(Z, str):
         raise ValueError(f"Z = {Z!r} must be an array (M, D), or C of them; training.choose_pseudo_inputs(X, M) makes one")
     if isinstance(kernels, list | tuple):
-        kernels = tuple(check_kernel(kernel, f"kernels[{c}]") for c, kernel in enumerate(kernels))
+        kernels = tuple(check_kernel(kernel, f"kernels[{c}]", OTHERS) for c, kernel in enumerate(kernels))
     else:
-        kernels = (check_kernel(kernels, "kernels"),)
+        kernels = (check_kernel(kernels, "kernels", OTHERS),)
     listed = isinstance(Z, list | tuple)
     shared = len(Z) > 0 and np.ndim(Z[0]) == 1 if listed else np.ndim(Z) <= 2  # a list may be one table of numbers
     Z = (Z,) if shared else tuple(Z)

@@ -28,6 +28,7 @@ from pepcore.validation import (
     check_count,
     check_inputs,
     check_jitter,
+    check_kernel,
     check_likelihood,
     check_names,
     check_not_negative,
@@ -88,7 +89,7 @@ def fit_minibatch(
     optimise = check_names(optimise, ("kernel", "Z", "likelihood"))
     rng = as_generator(seed, "seed")
     Z = starting_points(Z, X, M, rng)
-    kernel = starting_kernel(kernel, X, y, likelihood)
+    kernel = check_kernel(starting_kernel(kernel, X, y, likelihood), others=("Z", *likelihood.parameters))
     values = {"kernel": kernel, "likelihood": likelihood, "Z": Z}
     coordinates = Coordinates(tuple(name for name in values if name in optimise) if rate else (), spread_of(X))
     learner = _Learner(X, y, alpha, values, coordinates, rate, step, jitter, max_sweeps)

@@ -144,12 +144,14 @@ class _Named(SquaredExponential):
     ("noise", lambda kernel, X, y: exact.regression(kernel, X, y)),
     ("noise", lambda kernel, X, y: exact.infer(kernel, X, y, Gaussian(0.1))),
     ("noise", lambda kernel, X, y: power_ep.infer(kernel, X[:3], X, y, Gaussian(0.1))),
+    ("noise", lambda kernel, X, y: training.fit_minibatch(kernel, X, y, Gaussian(0.1), M=3)),
+    ("noise", lambda kernel, X, y: multiclass.infer(kernel, X[:3], X, np.arange(20) % 2)),
     ("beta", lambda kernel, X, y: decoupled.infer(kernel, X[:3], None, X, y, Gaussian(0.1), basis="coupled"))])
 def test_parameters_of_one_name_are_refused(name, call):
     X, y, _ = problem(N=20)
     kernel = _Named(1.0, [1.0, 1.0])
     object.__setattr__(kernel, "name", name)
-    with pytest.raises(ValueError, match=f"the kernel has a parameter '{name}', which in the gradient is"):
+    with pytest.raises(ValueError, match=f"the kernels? has a parameter '{name}', which in the gradient is"):
         call(kernel, X, y)
 
 
