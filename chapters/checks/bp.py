@@ -301,7 +301,7 @@ quiz_of(
         why="The precision is minus the mean curvature of log p. It is negative where the posterior lies in a heavy tail.",
     ),
     question(
-        "A batch B has just moved its own sites. N/|B| times its share of the gradient is ...",
+        "At a power below 1 a batch B has just moved its own sites. N/|B| times its share of the gradient is ...",
         [("unbiased, since the batch was drawn at random", "it was fair when it was drawn; then its data pulled q."),
          ("biased, since its data have pulled q towards themselves", None),
          ("biased, as that of every batch is", "one that is drawn without regard to the sites has no bias.")],
