@@ -17,7 +17,7 @@ from pepcore.kernels.base import Kernel
 from pepcore.likelihoods import Gaussian
 from pepcore.posterior import Posteriors
 from pepcore.results import Fit
-from pepcore.sweeps import halving
+from pepcore.sweeps import halving, warn
 from pepcore.threads import one_blas_thread
 from pepcore.training.coordinates import Coordinates
 from pepcore.training.loop import Learner, run
@@ -44,6 +44,7 @@ GAMMA_RULES = ("adam", "diagonal", "exact")
 SHORTEST = 2.0**-20  # of the natural step asked for; a shorter one would only hide that q has become improper
 # times (size of the first bound + a nat per datum); in Adam's first steps the bound may fall by thousands and return
 FAR = 1e6
+LOWER = 0.1  # of the first bound: an end that is lower by more is no accident of a batch
 TOO_LONG = "the steps are too long. Take a shorter `step`, gamma_rule='adam', or a smaller `rate`."
 
 
@@ -313,3 +314,5 @@ def check_end(history: list, value: float, size: int) -> None:
     if far[-1]:
         raise DivergenceError(f"the bound was {values[0]:.4g} at first, far below that after {far.argmax()} steps and "
                               f"{value:.4g} in the end: {TOO_LONG}", history)
+    if values[-1] < values[0] - LOWER * abs(values[0]):
+        warn(f"the bound was {values[0]:.4g} at first and is {value:.4g} in the end: {TOO_LONG}")

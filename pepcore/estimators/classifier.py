@@ -27,6 +27,10 @@ class PowerEPClassifier(ClassifierMixin, PowerEPBase):
     Parameters
     ----------
     kernel, M, Z, alpha, optimise, batch, epochs, standardise, random_state : as for `PowerEPRegressor`
+        With two classes an alpha of 1 is the quickest: the probit then needs no quadrature.
+    approximation : "ep", "sep", "gfitc" or "vi", for more than two classes, see `pepcore.multiclass`; "vi" needs alpha = 0
+        "ep" uses a label of C classes in C − 1 comparisons. With many classes that overlap it is too sure, its evidence is no
+        log probability of the labels, and "gfitc", which takes longer, has the better probabilities.
     noise : float or (C,), variance of the noise on each latent function to start from; the probit link of two classes has none
     restarts : int, number of starts of L-BFGS; 1 for more than two classes
     max_evaluations : int, of the log evidence and its gradient; for more than two classes the number of inner updates,
@@ -48,12 +52,12 @@ class PowerEPClassifier(ClassifierMixin, PowerEPBase):
         *,
         kernel: Kernel | Sequence[Kernel] | None = None,
         M: int = 50, Z: str | ArrayLike = "kmeans", alpha: float = 0.5,
-        noise: float | ArrayLike = 0.1,
+        approximation: str = "ep", noise: float | ArrayLike = 0.1,
         optimise: Sequence[str] = LEARNABLE, restarts: int = 1, max_evaluations: int = 250,
         batch: int | None = None, epochs: int = 20, standardise: bool = True,
         random_state: int | np.random.RandomState | None = None,
     ):
-        self.kernel, self.M, self.Z, self.alpha, self.noise = kernel, M, Z, alpha, noise
+        self.kernel, self.M, self.Z, self.alpha, self.approximation, self.noise = kernel, M, Z, alpha, approximation, noise
         self.optimise, self.restarts, self.max_evaluations = optimise, restarts, max_evaluations
         self.batch, self.epochs, self.standardise, self.random_state = batch, epochs, standardise, random_state
 
@@ -71,17 +75,25 @@ class PowerEPClassifier(ClassifierMixin, PowerEPBase):
             raise ValueError(f"y holds one class only, {self.classes_.tolist()[0]!r}; a classifier needs labels of two or more")
         inputs = self._measure(inputs)
         if C == 2:
+            self._refuse_lists()
             return self._finish(self._learn(inputs, np.where(codes == 1, 1.0, -1.0), Probit()))
         return self._finish(self._learn_classes(inputs, codes, C))
+
+    def _refuse_lists(self) -> None:
+        for name in ("kernel", "Z"):
+            value = getattr(self, name)
+            if isinstance(value, list | tuple) and (name == "kernel" or (value and np.ndim(value[0]) == 2)):
+                raise ValueError(f"{name} is a list of {len(value)}, one for each class, but two classes share one latent "
+                                 f"function; give one {name}")
 
     def _learn_classes(self, X: Array, y: np.ndarray, C: int) -> Model:
         """The model of C latent functions for X (N, D) in its units and labels y (N,), 0 ... C − 1."""
         kernel, Z, seed = self._start(X)
         kernels, points = (value if isinstance(value, list | tuple) else C * [value] for value in (kernel, Z))
         names = self._names(kernel="kernels")
-        options: dict = {"alpha": self.alpha, "noise": self.noise, "classes": C}
+        options: dict = {"approximation": self.approximation, "alpha": self.alpha, "noise": self.noise, "classes": C}
         if self.batch is not None:
-            options |= {"approximation": "ep", "batch": self.batch, "epochs": self.epochs, "optimise": names, "seed": seed}
+            options |= {"batch": self.batch, "epochs": self.epochs, "optimise": names, "seed": seed}
             return multiclass.fit_minibatch(kernels, points, (X, y), **options)
         if not names:
             fit = multiclass.infer(kernels, points, X, y, **options)

@@ -52,7 +52,8 @@ class PowerEPRegressor(RegressorMixin, PowerEPBase):
     ----------
     kernel : kernel of pepcore, or None for a squared exponential with one lengthscale per input
     likelihood : None for Gaussian noise, or Gaussian(noise), StudentT(degrees, scale) for outliers, Poisson() for counts
-        The latent f has mean 0. Far from the data, the log rate of counts therefore returns to 0.
+        The latent f has mean 0. Far from the data the log rate of counts therefore returns to 0, and their mean to
+        exp(variance/2), which is large where the kernel's variance is.
     M : int, number of pseudo-inputs unless Z is an array; it is lowered to the number of distinct rows of X
     Z : "kmeans", "subset" (random rows), or (M, D) array to start from, in the units of X
     alpha : float, in [0, 1]; 0 is VFE, 1 is FITC and EP
@@ -62,6 +63,8 @@ class PowerEPRegressor(RegressorMixin, PowerEPBase):
     max_evaluations : int, of the log evidence and its gradient, for each start
     batch : int, number of data in each step of Adam; None for L-BFGS on all data
     epochs : int, passes over the data if `batch` is given
+        Learning takes some hundreds of steps, of which there are N / batch in an epoch. Nothing tests whether these were
+        enough: look at `model_.trace()`.
     standardise : bool, whether to give the model inputs and real targets of mean 0 and variance 1
     random_state : int, RandomState or None, for the choice of Z, the restarts and the order of the batches
 
@@ -107,6 +110,8 @@ class PowerEPRegressor(RegressorMixin, PowerEPBase):
             raise ValueError(f"noise = {self.noise} and likelihood = {likelihood!r}: give one of them, not both")
         if self.standardise and (likelihood is None or isinstance(likelihood, REAL)):
             self.y_mean_, self.y_scale_ = float(targets.mean()), float(np.sqrt(variance_of(targets)))
+        if isinstance(likelihood, Poisson) and not targets.any():
+            raise ValueError("all counts in y are 0, from which no rate can be learnt; the more such data, the smaller the rate")
         targets, _ = self._targets(targets)
         if likelihood is None:
             likelihood = Gaussian(self.noise if self.noise is not None else 0.1 * variance_of(targets))

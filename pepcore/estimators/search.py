@@ -24,6 +24,7 @@ from pepcore.sweeps import warn
 from pepcore.validation import check_alpha, check_count
 
 ALPHAS = (0.0, 0.25, 0.5, 0.75, 1.0)
+BELOW_ONE = (*ALPHAS[:-1], 0.9)  # for leave-one-out
 LEAVE_ONE_OUT = "leave-one-out"
 SHARE = 4  # a fit that starts where the last power ended has 1/SHARE of the evaluations of a fresh one
 
@@ -40,10 +41,11 @@ class _ChoosesAlpha(PowerEPBase):
         power refuses. UserWarning for `cv="leave-one-out"` beside a power of 1.
         """
         inputs, targets = self._data(X, y, y_numeric=not is_classifier(self))
-        alphas = sorted({float(check_alpha(alpha)) for alpha in (self.alphas if np.iterable(self.alphas) else [self.alphas])})
+        leave_one_out = isinstance(self.cv, str) and self.cv == LEAVE_ONE_OUT
+        given: Any = (BELOW_ONE if leave_one_out else ALPHAS) if self.alphas is None else self.alphas
+        alphas = sorted({float(check_alpha(alpha)) for alpha in (given if np.iterable(given) else [given])})
         if not alphas:
             raise ValueError("alphas is empty; give at least one power in [0, 1]")
-        leave_one_out = isinstance(self.cv, str) and self.cv == LEAVE_ONE_OUT
         if leave_one_out and alphas[-1] == 1.0:
             warn(f'cv = "{LEAVE_ONE_OUT}" is far too optimistic at alpha = 1; give alphas up to 0.9', UserWarning)
         random = self.random_state
@@ -122,10 +124,10 @@ class PowerEPRegressorCV(_ChoosesAlpha, PowerEPRegressor):
 
     Parameters
     ----------
-    alphas : sequence of powers in [0, 1]
+    alphas : sequence of powers in [0, 1]; None for 0, 0.25, 0.5, 0.75 and 1, or 0.9 in place of 1 with "leave-one-out"
     cv : None for 5 folds, a number of folds, a splitter, an iterable of (train, test), or "leave-one-out"
         The last scores each power by its own fit, which costs no refit; but hyper-parameters and pseudo-inputs have then
-        seen the datum that is left out. Give `alphas` up to 0.9 with it: it is far too optimistic at 1.
+        seen the datum that is left out, and at a power of 1 it is far too optimistic.
     scoring : None for the mean log density of the targets left out, in nats; or a name or a callable as in scikit-learn
     n_jobs : int, folds in parallel, as in joblib; None for one
     kernel, likelihood, M, Z, noise, optimise, restarts, max_evaluations, batch, epochs, standardise, random_state : as for
@@ -147,7 +149,7 @@ class PowerEPRegressorCV(_ChoosesAlpha, PowerEPRegressor):
     def __init__(
         self,
         *,
-        alphas: Sequence[float] = ALPHAS, cv: Any = None, scoring: str | Callable | None = None, n_jobs: int | None = None,
+        alphas: Sequence[float] | None = None, cv: Any = None, scoring: str | Callable | None = None, n_jobs: int | None = None,
         kernel: Kernel | None = None, likelihood: Likelihood | None = None,
         M: int = 50, Z: str | ArrayLike = "kmeans", noise: float | None = None,
         optimise: Sequence[str] = LEARNABLE, restarts: int = 1, max_evaluations: int = 500,
@@ -167,7 +169,7 @@ class PowerEPClassifierCV(_ChoosesAlpha, PowerEPClassifier):
     ----------
     alphas, cv, scoring, n_jobs : as for `PowerEPRegressorCV`; folds are stratified by class, and the default score is the
         mean log probability of the labels left out
-    kernel, M, Z, noise, optimise, restarts, max_evaluations, batch, epochs, standardise, random_state : as for
+    kernel, M, Z, approximation, noise, optimise, restarts, max_evaluations, batch, epochs, standardise, random_state : as for
         `PowerEPClassifier`
 
     Attributes
@@ -183,14 +185,14 @@ class PowerEPClassifierCV(_ChoosesAlpha, PowerEPClassifier):
     def __init__(
         self,
         *,
-        alphas: Sequence[float] = ALPHAS, cv: Any = None, scoring: str | Callable | None = None, n_jobs: int | None = None,
+        alphas: Sequence[float] | None = None, cv: Any = None, scoring: str | Callable | None = None, n_jobs: int | None = None,
         kernel: Kernel | Sequence[Kernel] | None = None,
-        M: int = 50, Z: str | ArrayLike = "kmeans", noise: float | ArrayLike = 0.1,
+        M: int = 50, Z: str | ArrayLike = "kmeans", approximation: str = "ep", noise: float | ArrayLike = 0.1,
         optimise: Sequence[str] = LEARNABLE, restarts: int = 1, max_evaluations: int = 250,
         batch: int | None = None, epochs: int = 20, standardise: bool = True,
         random_state: int | np.random.RandomState | None = None,
     ):
         self.alphas, self.cv, self.scoring, self.n_jobs = alphas, cv, scoring, n_jobs
-        self.kernel, self.M, self.Z, self.noise = kernel, M, Z, noise
+        self.kernel, self.M, self.Z, self.approximation, self.noise = kernel, M, Z, approximation, noise
         self.optimise, self.restarts, self.max_evaluations = optimise, restarts, max_evaluations
         self.batch, self.epochs, self.standardise, self.random_state = batch, epochs, standardise, random_state

@@ -16,7 +16,7 @@ from pepcore.sweeps import infer_from
 from pepcore.threads import one_blas_thread
 from pepcore.training.coordinates import Coordinates
 from pepcore.training.search import Search
-from pepcore.training.starts import spread_of, starting_kernel, starting_points, variance_of
+from pepcore.training.starts import UNITS_OF_Y, spread_of, starting_kernel, starting_points, variance_of, warn_of_offset
 from pepcore.validation import (
     as_generator,
     as_real,
@@ -83,6 +83,8 @@ def fit(
     if not callable(infer):
         raise ValueError(f"infer = {infer!r} must be a function such as power_ep.regression, power_ep.infer or exact.infer")
     accepted = inspect.signature(infer).parameters
+    if "kernels" in accepted:
+        raise ValueError(f"infer = {infer!r} has a kernel for each class; learn with multiclass.fit")
     optimise = check_names(optimise, ("kernel", "noise", "Z", "likelihood"))
     restarts = check_count(restarts, "restarts")
     max_evaluations = check_count(max_evaluations, "max_evaluations", least=0)
@@ -106,6 +108,8 @@ def fit(
     if optimise and not learn:
         raise ValueError(f"optimise = {optimise} names nothing that is there to learn; name some of {', '.join(start)}")
     coordinates = Coordinates(learn, spread)
+    if "noise" in start or isinstance(start.get("likelihood"), UNITS_OF_Y):
+        warn_of_offset(y)
 
     evaluate = _Evaluate(infer, X, y, options, "sites" in accepted and "sites" not in options)
 

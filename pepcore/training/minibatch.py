@@ -21,7 +21,7 @@ from pepcore.sweeps import halving, infer_from, unless_astray
 from pepcore.threads import one_blas_thread
 from pepcore.training.coordinates import Coordinates
 from pepcore.training.loop import Learner, bar, remedied, run
-from pepcore.training.starts import spread_of, starting_kernel, starting_points
+from pepcore.training.starts import UNITS_OF_Y, spread_of, starting_kernel, starting_points, warn_of_offset
 from pepcore.validation import (
     as_generator,
     check_alpha,
@@ -91,6 +91,8 @@ def fit_minibatch(
     Z = starting_points(Z, X, M, rng)
     kernel = check_kernel(starting_kernel(kernel, X, y, likelihood), others=("Z", *likelihood.parameters))
     values = {"kernel": kernel, "likelihood": likelihood, "Z": Z}
+    if isinstance(likelihood, UNITS_OF_Y):
+        warn_of_offset(y)
     coordinates = Coordinates(tuple(name for name in values if name in optimise) if rate else (), spread_of(X))
     learner = _Learner(X, y, alpha, values, coordinates, rate, step, jitter, max_sweeps)
     return run(learner, _batches(learner, batch, epochs, rng, progress), f"{epochs} epochs", callback)

@@ -11,6 +11,7 @@ from pepcore.results import Record
 from pepcore.training.coordinates import Coordinates, open_box
 from pepcore.training.loop import INTERRUPTED, Interruptible, bar
 
+SAME = 1e-6  # relative difference of two values of the evidence from inference that stops a little earlier or later
 MEMORY = 100  # steps from which L-BFGS infers the curvature; with SciPy's 10 a search takes about twice the evaluations
 
 
@@ -66,23 +67,39 @@ class Search:
             self.message = f"{INTERRUPTED}; the best point so far is kept" + self._doubt
 
     def _search(self, start: dict) -> None:
+        """L-BFGS from the start; once more from a point that its line search passed and that is better than where it ended."""
+        before, end = self.best, len(self.history) + self.limits["maxfun"]
+        ending = self._climb(start, end)
+        while self.best > before and self._passed_a_better_point(ending) and len(self.history) < end:
+            passed = self.best
+            ending = self._climb(self.best_values, end)
+            if self.best == passed:
+                break
+        if self.best > before:
+            arrived = bool(ending.success) and not self._passed_a_better_point(ending)
+            self.converged, self.message = self.best[0] and arrived, str(ending.message) + self._doubt
+        if self.best_values is None:
+            raise LinAlgError("the evidence could not be evaluated at the start; look for extreme values in the "
+                              "starting kernel, noise or Z, or standardise the data.")
+
+    def _climb(self, start: dict, end: int) -> Any:
+        """Where L-BFGS ends from the start, as SciPy describes it; `end` is the longest that the history may become."""
         from scipy.optimize import minimize  # imported on demand: it would slow down `import pepcore`
 
-        before, begun, self.current = self.best, len(self.history), start
+        self.current = start
         point, bounds = self.coordinates.pack(start), open_box(self.coordinates.bounds(start))
         self.settled, self.latest = False, (point, np.inf, np.zeros_like(point))
         self.accepted: Any = None
         options: dict[str, Any] = {"method": "L-BFGS-B", "jac": True, "bounds": bounds, "callback": self._accept}
+        limits = lambda: self.limits | {"maxfun": end - len(self.history)}
         try:
-            ending: Any = minimize(self._objective, point, **options, options=self.limits)
+            return minimize(self._objective, point, **options, options=limits())
         except _SettledError:
-            self.accepted, left = None, self.limits["maxfun"] - (len(self.history) - begun)
-            ending = minimize(self._objective, self.latest[0], **options, options=self.limits | {"maxfun": left})
-        if self.best > before:
-            self.converged, self.message = self.best[0] and bool(ending.success), str(ending.message) + self._doubt
-        if self.best_values is None:
-            raise LinAlgError("the evidence could not be evaluated at the start; look for extreme values in the "
-                              "starting kernel, noise or Z, or standardise the data.")
+            self.accepted = None
+            return minimize(self._objective, self.latest[0], **options, options=limits())
+
+    def _passed_a_better_point(self, ending: Any) -> bool:
+        return self.best[1] > -ending.fun + max(self.limits.get("ftol", 0.0), SAME) * max(1.0, abs(self.best[1]))
 
     def _objective(self, point: Array) -> tuple[float, Array]:
         values: Any = None

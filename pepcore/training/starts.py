@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from pepcore.gaussian import Array
 from pepcore.kernels import SquaredExponential
 from pepcore.likelihoods import Gaussian, Logit, Probit, StudentT
+from pepcore.sweeps import warn
 from pepcore.validation import (
     as_generator,
     check_count,
@@ -18,7 +19,9 @@ from pepcore.validation import (
     constant,
 )
 
-UNITS_OF_F = (Gaussian, StudentT, Probit, Logit)  # y = f + noise, or labels of about the size that f has at the start
+UNITS_OF_Y = (Gaussian, StudentT)  # y = f + noise
+UNITS_OF_F = (*UNITS_OF_Y, Probit, Logit)  # or labels of about the size that f has at the start
+FAR = 20  # standard deviations of y from 0 to its mean, from which on learning may take all of y for noise
 KMEANS_ROWS = 20_000  # k-means only has to spread Z over the data, for which a sample is enough
 
 
@@ -87,6 +90,14 @@ def spread_of(X: Array) -> Array:
     with np.errstate(over="ignore", invalid="ignore"):
         spread = np.where(constant(X), 1.0, X.std(axis=0))
     return check_scale(spread, "X")
+
+
+def warn_of_offset(y: Array) -> None:
+    """Issue a UserWarning if the mean of the targets (N,) is far from 0, the mean of f, measured by their spread."""
+    mean, spread = float(y.mean()), float(y.std())
+    if not constant(y) and abs(mean) > FAR * spread:
+        warn(f"the mean of y, {mean:.3g}, is {abs(mean) / spread:.0f} of its standard deviations away from 0, the prior mean "
+             "of f; give y - y.mean()", UserWarning)
 
 
 def variance_of(y: Array) -> float:

@@ -96,6 +96,12 @@ def test_leave_one_out_scores_each_power_by_its_own_fit():
     assert model.cv_results_["mean_test_score"][0] == pytest.approx(left_out.log_density.mean() - np.log(y.std()), rel=1e-12)
 
 
+def test_the_usual_powers_stop_before_one_for_leave_one_out():
+    powers = {cv: search(cv=cv, alphas=None, max_evaluations=3).fit(*curve()).cv_results_["param_alpha"].tolist()
+              for cv in (2, "leave-one-out")}
+    assert powers == {2: [0.0, 0.25, 0.5, 0.75, 1.0], "leave-one-out": [0.0, 0.25, 0.5, 0.75, 0.9]}
+
+
 def test_leave_one_out_warns_of_power_one():
     with pytest.warns(UserWarning, match="far too optimistic at alpha = 1"):
         search(cv="leave-one-out", alphas=(0.5, 1.0)).fit(*curve())

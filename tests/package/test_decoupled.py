@@ -618,6 +618,7 @@ def test_a_callback_may_look_at_a_bound_that_has_fallen_far():
     assert len(seen) == 30 and seen[-1] < 1e6 * seen[0] < 0
 
 
+@pytest.mark.filterwarnings("ignore:the bound was")
 def test_a_bound_that_has_fallen_may_return():
     check_end([-50.0, -1e20, -1e9, -60.0], -55.0, 40)  # a step of Adam that was too long for exp(f) of a Poisson rate
     check_end([0.1, -2e5], -3e5, 40)  # the first steps from an optimum
@@ -723,6 +724,7 @@ def test_a_likelihood_that_is_not_log_concave_is_survived():
     assert fit.log_evidence > fit.trace()[0]
 
 
+@pytest.mark.filterwarnings("ignore:the bound was")
 def test_a_natural_step_that_leaves_no_proper_posterior_is_halved(monkeypatch):
     monkeypatch.setattr(decoupled_inference, "ramp", lambda number, last: last)
     X, _, beta, _ = problem()
@@ -924,6 +926,7 @@ def test_blocks_of_rows_change_nothing(likelihood, monkeypatch):
     assert close(marginals(bases, whole.process, X), moments, 1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:the bound was")
 @pytest.mark.parametrize("likelihood", [Gaussian(NOISE), Probit()], ids=str)
 def test_steps_on_batches_are_those_of_their_rows(likelihood):
     """By hand, on the rows that the seed draws: each counts four times; without a Gaussian likelihood steps begin short."""
@@ -969,3 +972,12 @@ def test_a_rate_that_throws_the_kernel_far_away_is_named_as_the_fault():
         decoupled.infer(
             SquaredExponential(), X[:5], X[5:9], X, np.sign(X[:, 0]), Probit(), rate=1e3, steps=20, optimise=("kernel",)
         )
+
+
+def test_an_end_below_the_beginning_is_told():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 6, (150, 1))
+    y = 1.5 * np.sin(2 * X[:, 0]) + 0.2 * rng.standard_t(4, 150)
+    beta, likelihood = np.linspace(0, 6, 12)[:, None], StudentT(4.0, 0.2)
+    with pytest.warns(RuntimeWarning, match=r"the bound was -[\d.]+ at first and is -[\d.]+ in the end: the steps are too long"):
+        decoupled.infer(SquaredExponential(1.0, [0.5]), beta, X[:20], X, y, likelihood, step=0.1, gamma_rule="diagonal", steps=300)

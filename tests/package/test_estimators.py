@@ -617,3 +617,27 @@ def test_the_snippet_of_the_readme_runs():
     names = {}
     exec(found[0], names)
     assert 0 <= names["probabilities"].min() <= names["probabilities"].max() <= 1
+
+
+@pytest.mark.parametrize(("approximation", "alpha"), [("ep", 0.5), ("sep", 0.5), ("gfitc", 1.0), ("vi", 0.0)])
+def test_every_approximation_for_many_classes_can_be_chosen(approximation, alpha):
+    X, y = load_iris(return_X_y=True)
+    model = PowerEPClassifier(approximation=approximation, alpha=alpha, M=5, max_evaluations=5, random_state=0).fit(X, y)
+    assert model.model_.fit.approximation == approximation
+    assert model.score(X, y) > 0.8
+
+
+def test_an_approximation_that_is_none_is_named():
+    with pytest.raises(ValueError, match="approximation"):
+        PowerEPClassifier(approximation="laplace").fit(*load_iris(return_X_y=True))
+
+
+@pytest.mark.parametrize(("name", "value"), [("kernel", 2 * [SquaredExponential()]), ("Z", 2 * [np.eye(2)])])
+def test_two_classes_share_one_latent_function(name, value):
+    with pytest.raises(ValueError, match=f"{name} is a list of 2, one for each class, but two classes share one latent function"):
+        PowerEPClassifier(**{name: value}).fit(np.eye(2), [0, 1])
+
+
+def test_counts_that_are_all_zero_are_named():
+    with pytest.raises(ValueError, match="all counts in y are 0"):
+        PowerEPRegressor(likelihood=Poisson()).fit(np.eye(4), np.zeros(4))

@@ -1,5 +1,8 @@
 """The import graph of the package: data flow one way, so a module imports from its own folder and from the floors below."""
 
+import subprocess
+import sys
+
 import package_map
 import pytest
 from package_map import FLOOR, PACKAGE, imported, modules, room
@@ -77,3 +80,11 @@ def test_what_the_map_leaves_out_is_still_reached():
     assert all(others <= reached(name) for name, others in below.items())
     assert all(drawn[name] <= others for name, others in below.items())
     assert sum(map(len, drawn.values())) < sum(map(len, below.values())) / 2
+
+
+def test_what_not_everybody_needs_is_loaded_when_it_is_asked_for():
+    program = ("import sys, pepcore; before = 'pepcore.multiclass' in sys.modules; "
+               "print(before, pepcore.multiclass.__name__, pepcore.decoupled.__name__, pepcore.estimators.__name__, "
+               "'multiclass' in dir(pepcore), hasattr(pepcore, 'nothing'))")
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == "False pepcore.multiclass pepcore.decoupled pepcore.estimators True False\n", done.stderr

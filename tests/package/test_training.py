@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.linalg import LinAlgError
 
-from pepcore import datasets, exact, power_ep, training
+from pepcore import datasets, exact, multiclass, power_ep, training
 from pepcore.kernels import Matern52, SquaredExponential
-from pepcore.likelihoods import Poisson, Probit, StudentT
+from pepcore.likelihoods import Gaussian, Poisson, Probit, StudentT
 from pepcore.training import lbfgs, search, starts
 from pepcore.training.coordinates import Coordinates, open_box
 
@@ -489,3 +489,35 @@ def test_a_start_beyond_the_coordinates_is_refused(factor):
     X = np.linspace(0, 1, 20)[:, None]
     with pytest.raises(ValueError, match=r"variance.*in other units"):
         training.fit(None, X, factor * np.sin(5 * X[:, 0]), M=4)
+
+
+def test_a_search_goes_on_from_a_better_point_that_its_line_search_passed():
+    X = np.array([[-.7, -.3], [-1.8, .1], [1, -1.4], [-1.1, .7], [.6, .7], [.9, -.3], [-.3, -.6], [1.5, -.1], [-.8, -1.1],
+                  [.7, 2.3]])
+    y = np.where([0, 0, 0, 1, 1, 1, 0, 1, 0, 1], 1.0, -1.0)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    options = {"infer": power_ep.infer, "likelihood": Probit(), "alpha": 1.0, "M": 1, "seed": 0, "max_evaluations": 200}
+    model = training.fit(None, X, y, **options)
+    assert model.converged and model.log_evidence > 10 * np.log(0.5) + 0.5      # that of a coin, where it had ended
+    assert max(np.abs(value).max() for value in model.gradient.values()) < 1e-3
+    assert model.log_evidence == pytest.approx(np.nanmax(model.trace()), rel=1e-6)
+
+
+@pytest.mark.parametrize("learn", [
+    lambda X, y: training.fit(None, X, y, M=3, max_evaluations=1),
+    lambda X, y: training.fit(None, X, y, M=3, max_evaluations=1, infer=power_ep.infer, likelihood=StudentT(4.0, 0.1)),
+    lambda X, y: training.fit_minibatch(None, X, y, Gaussian(0.1), M=3, epochs=1)])
+def test_targets_far_from_the_prior_mean_are_named(learn):
+    X = np.linspace(0, 6, 40)[:, None]
+    y = np.sin(3 * X[:, 0])
+    with pytest.warns(UserWarning, match=r"the mean of y, 1e\+03, is 1\d\d\d of its standard deviations away from 0"):
+        learn(X, y + 1000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        warnings.filterwarnings("ignore", category=RuntimeWarning)
+        learn(X, y + 5)
+
+
+def test_inference_for_several_classes_is_sent_to_its_own_learning():
+    with pytest.raises(ValueError, match=r"has a kernel for each class; learn with multiclass\.fit"):
+        training.fit(None, np.eye(3), np.arange(3), infer=multiclass.infer)
