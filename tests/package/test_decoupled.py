@@ -978,6 +978,6 @@ def test_an_end_below_the_beginning_is_told():
     rng = np.random.default_rng(0)
     X = rng.uniform(0, 6, (150, 1))
     y = 1.5 * np.sin(2 * X[:, 0]) + 0.2 * rng.standard_t(4, 150)
-    beta, likelihood = np.linspace(0, 6, 12)[:, None], StudentT(4.0, 0.2)
+    kernel, beta, likelihood = SquaredExponential(1.0, [0.5]), np.linspace(0, 6, 12)[:, None], StudentT(4.0, 0.2)
     with pytest.warns(RuntimeWarning, match=r"the bound was -[\d.]+ at first and is -[\d.]+ in the end: the steps are too long"):
-        decoupled.infer(SquaredExponential(1.0, [0.5]), beta, X[:20], X, y, likelihood, step=0.1, gamma_rule="diagonal", steps=300)
+        decoupled.infer(kernel, beta, X[:20], X, y, likelihood, step=0.1, gamma_rule="diagonal", steps=300)

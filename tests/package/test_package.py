@@ -108,7 +108,7 @@ def test_after_the_import_large_blocks_come_from_memory_that_is_kept():
     """Without it each large block is mapped anew, and unmapped when it is freed."""
     mapped_before, mapped_after, heap_in_use, heap_freed = map(int, python(LARGE_BLOCKS).split())
     assert (mapped_before, mapped_after) == (1, 0)
-    assert heap_freed == heap_in_use > 24 * 2**20
+    assert heap_freed == heap_in_use > 20 * 2**20      # of 24; the heap has some room of its own after the import
 
 
 def test_overlapping_calls_leave_blas_as_they_found_it():
