@@ -356,11 +356,11 @@ def test_a_long_cell_is_read_again(study, monkeypatch):
 
 def test_words_of_an_error_need_not_be_utf_8(study, monkeypatch):
     def no_such_file(**inputs):
-        raise FileNotFoundError(os.fsdecode(b"caf\xe9.csv"))
+        raise FileNotFoundError(os.fsdecode(b"pi\xf1a.csv"))
 
     monkeypatch.setattr(study.module, "compute", no_such_file)
     assert runner.run(study, execute=here) == (12, 12)
-    assert "FileNotFoundError: caf" in runner.read_rows(study)[0]["error"]
+    assert "FileNotFoundError: pi" in runner.read_rows(study)[0]["error"]
 
 
 @pytest.mark.parametrize("study_id", runner.studies())
