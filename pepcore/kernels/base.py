@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -13,21 +14,21 @@ from pepcore.gaussian import Array
 from pepcore.validation import as_real, check_finite, check_kernel
 
 
-class Kernel:
+class Kernel(ABC):
     """A covariance function k(x, x').
 
-    A subclass has `parameters`, `_with`, `__call__`, `diagonal`, `value_and_vjp` and `diagonal_vjp`. Kernels are equal
-    if they have the same type and equal parameters.
+    A subclass has `parameters`, `_with`, `__call__`, `diagonal`, `value_and_vjp` and `diagonal_vjp`; without one of them
+    Python refuses to make an object of it. Kernels are equal if they have the same type and equal parameters.
     """
 
     @property
+    @abstractmethod
     def parameters(self) -> dict:
         """dict name -> float or array, in natural units.
 
         The gradient of a fit has the same keys, and beside them "Z", "noise" and those of the likelihood: no kernel may use
         these names.
         """
-        raise NotImplementedError
 
     def with_parameters(self, parameters: dict) -> Any:
         """The same kernel with other values; `parameters` may hold some of the keys of `self.parameters`."""
@@ -36,20 +37,22 @@ class Kernel:
             raise ValueError(f"unknown kernel parameters {sorted(unknown)}; this kernel has {sorted(self.parameters)}.")
         return self._with(parameters)
 
+    @abstractmethod
     def _with(self, parameters: dict) -> Kernel:
-        raise NotImplementedError
+        """As `with_parameters`, for checked names."""
 
+    @abstractmethod
     def __call__(self, X: ArrayLike, X2: ArrayLike | None = None) -> Array:
         """K(X, X2) (N, N2) for X (N, D) and X2 (N2, D), a new array that the caller may write over; X2 = X if left out.
 
         ValueError for other shapes, NaN or text.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def diagonal(self, X: Array) -> Array:
         """k(x, x) for each row of X (N, D), as (N,)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def value_and_vjp(self, X: Array, X2: Array | None = None) -> tuple[Array, Any]:
         """K(X, X2) (N, N2), and a function that takes derivatives back through it without evaluating it again.
 
@@ -64,7 +67,6 @@ class Kernel:
 
         Source: :eq:`gp-vjp`.
         """
-        raise NotImplementedError
 
     def vjp(self, X: Array, X2: Array, dK: Array) -> tuple[dict, Array]:
         """Derivative of Σ dK ∘ K(X, X2), dK (N, N2): a dict over the parameters, and dX (N, D) for the first argument.
@@ -79,9 +81,9 @@ class Kernel:
             gradient, dX, _ = self.value_and_vjp(X, X2)[1](dK)
         return gradient, dX
 
+    @abstractmethod
     def diagonal_vjp(self, X: Array, dk: Array) -> dict:
         """Derivative of Σ dk ∘ diagonal(X) with respect to the parameters, for dk (N,)."""
-        raise NotImplementedError
 
     def __add__(self, other: Any) -> Sum:
         """The sum of two kernels, flat if one is a sum itself; Python's `sum` adds up many."""

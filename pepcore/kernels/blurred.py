@@ -89,6 +89,9 @@ class _Blur(Kernel):
         """Those of the blurred kernel, which derivatives refer to."""
         return self.blurred.parameters
 
+    def _with(self, parameters: dict) -> Kernel:
+        return _Blur(self.blurred.with_parameters(parameters), self.times)
+
     def _key(self) -> tuple:
         return self.blurred, self.times
 

@@ -37,6 +37,14 @@ def test_covariances_are_those_of_the_averages(widths):
     np.testing.assert_allclose(kernel.uu.diagonal(Z), np.diag(kernel.uu(Z)), rtol=1e-12)
 
 
+@pytest.mark.parametrize("side", ["uf", "uu"])
+def test_covariances_of_averages_take_new_parameters(side):
+    Z, X, _ = problem()
+    changed = {"variance": 2.5, "widths": 0.7}
+    new = getattr(Blurred(BASE, 0.4), side).with_parameters(changed)
+    np.testing.assert_array_equal(new(X, Z), getattr(Blurred(BASE, 0.4).with_parameters(changed), side)(X, Z))
+
+
 def test_zero_width_is_an_ordinary_pseudo_point():
     Z, X, y = problem(1)
     plain, blurred = power_ep.regression(BASE, Z, X, y), power_ep.regression(Blurred(BASE, 0.0), Z, X, y)

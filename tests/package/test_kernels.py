@@ -189,16 +189,39 @@ def test_zero_is_the_only_number_that_a_sum_leaves_out():
         1 + SquaredExponential()
 
 
+class White(Kernel):
+    """Independent values of variance one."""
+
+    @property
+    def parameters(self):
+        return {}
+
+    def _with(self, parameters):
+        return self
+
+    def __call__(self, X, X2=None):
+        return np.eye(len(X)) if X2 is None else np.zeros((len(X), len(X2)))
+
+    def diagonal(self, X):
+        return np.ones(len(X))
+
+    def value_and_vjp(self, X, X2=None):
+        return self(X, X2), lambda dK, first=True, second=False: ({}, np.zeros_like(X), None)
+
+    def diagonal_vjp(self, X, dk):
+        return {}
+
+
 def test_kernels_of_others_stand_on_either_side_of_a_sum():
-    class White(Kernel):
-        """Independent values."""
-
-        @property
-        def parameters(self):
-            return {}
-
     white, smooth = White(), SquaredExponential()
     assert (white + smooth).parts == (white, smooth) and (smooth + white).parts == (smooth, white)
+
+
+@pytest.mark.parametrize("missing", ["parameters", "_with", "__call__", "diagonal", "value_and_vjp", "diagonal_vjp"])
+def test_a_kernel_that_lacks_a_method_is_refused_by_name(missing):
+    part = type("Part", (Kernel,), {name: method for name, method in vars(White).items() if name != missing})
+    with pytest.raises(TypeError, match=missing):
+        part()
 
 
 @pytest.mark.parametrize(("parts", "message"), [((), "has no parts"), ((SquaredExponential(), 3.0), "is 3.0, expected a kernel")])
