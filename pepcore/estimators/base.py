@@ -22,6 +22,7 @@ from pepcore.training.starts import spread_of
 from pepcore.validation import as_real, check_count, check_inputs, check_names, refuse_mask
 
 LEARNABLE = ("kernel", "noise", "Z")
+EPOCHS, STEPS = 20, 1000  # passes over the data in batches, and the steps that they should make at least
 NO_GRADIENT = partial(refuse_gradient, "a copied or loaded estimator keeps no training data, and so no gradient; fit it again")
 REAL = (Gaussian, StudentT)  # y = f + noise, in any units
 
@@ -95,7 +96,7 @@ class PowerEPBase(BaseEstimator):
             raise ValueError(f'optimise = ("noise",) leaves nothing to learn, since {likelihood!r} has no parameter; name '
                              '"kernel" or "Z" as well, or () for inference alone')
         if self.batch is not None:
-            steps = {"optimise": self._names(noise="likelihood"), "batch": self.batch, "epochs": self.epochs, "seed": seed}
+            steps = {"optimise": self._names(noise="likelihood"), "batch": self.batch, "epochs": self._passes(X), "seed": seed}
             return training.fit_minibatch(kernel, X, y, likelihood, Z=Z, alpha=self.alpha, **steps)
         infer: Callable = power_ep.infer
         values: dict = {"likelihood": likelihood}
@@ -104,8 +105,14 @@ class PowerEPBase(BaseEstimator):
         names = self._names(noise=next(iter(values)))
         if not names:
             return as_model({"kernel": kernel, "Z": Z, **values}, infer(kernel, Z, X, y, alpha=self.alpha, **values))
-        search = {"restarts": self.restarts, "max_evaluations": self.max_evaluations, "optimise": names, "seed": seed}
-        return training.fit(kernel, X, y, infer=infer, Z=Z, alpha=self.alpha, **values, **search)
+        search = {"restarts": self.restarts, "max_evaluations": self.max_evaluations, "least_rise": self.tol}
+        return training.fit(kernel, X, y, infer=infer, Z=Z, alpha=self.alpha, optimise=names, seed=seed, **values, **search)
+
+    def _passes(self, X: Array) -> int:
+        """How often learning on batches passes over the data X (N, D)."""
+        if self.epochs is not None:
+            return check_count(self.epochs, "epochs")
+        return max(EPOCHS, -(-STEPS * check_count(self.batch, "batch") // len(X)))
 
     def _log_densities(self, X: Array, y: np.ndarray, left_out: bool = False) -> Array:
         """Log densities (S,) of checked targets, in nats and in the units of y; if `left_out`, of fitted data from all others."""

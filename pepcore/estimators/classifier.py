@@ -35,6 +35,7 @@ class PowerEPClassifier(ClassifierMixin, PowerEPBase):
     restarts : int, number of starts of L-BFGS; 1 for more than two classes
     max_evaluations : int, of the log evidence and its gradient; for more than two classes the number of inner updates,
         all of which are made, without testing whether learning has converged
+    tol : float, in nats, for two classes, as for `PowerEPRegressor`
 
     Attributes
     ----------
@@ -53,12 +54,12 @@ class PowerEPClassifier(ClassifierMixin, PowerEPBase):
         kernel: Kernel | Sequence[Kernel] | None = None,
         M: int = 50, Z: str | ArrayLike = "kmeans", alpha: float = 0.5,
         approximation: str = "ep", noise: float | ArrayLike = 0.1,
-        optimise: Sequence[str] = LEARNABLE, restarts: int = 1, max_evaluations: int = 250,
-        batch: int | None = None, epochs: int = 20, standardise: bool = True,
+        optimise: Sequence[str] = LEARNABLE, restarts: int = 1, max_evaluations: int = 250, tol: float = 0.03,
+        batch: int | None = None, epochs: int | None = None, standardise: bool = True,
         random_state: int | np.random.RandomState | None = None,
     ):
         self.kernel, self.M, self.Z, self.alpha, self.approximation, self.noise = kernel, M, Z, alpha, approximation, noise
-        self.optimise, self.restarts, self.max_evaluations = optimise, restarts, max_evaluations
+        self.optimise, self.restarts, self.max_evaluations, self.tol = optimise, restarts, max_evaluations, tol
         self.batch, self.epochs, self.standardise, self.random_state = batch, epochs, standardise, random_state
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
@@ -93,7 +94,7 @@ class PowerEPClassifier(ClassifierMixin, PowerEPBase):
         names = self._names(kernel="kernels")
         options: dict = {"approximation": self.approximation, "alpha": self.alpha, "noise": self.noise, "classes": C}
         if self.batch is not None:
-            options |= {"batch": self.batch, "epochs": self.epochs, "optimise": names, "seed": seed}
+            options |= {"batch": self.batch, "epochs": self._passes(X), "optimise": names, "seed": seed}
             return multiclass.fit_minibatch(kernels, points, (X, y), **options)
         if not names:
             fit = multiclass.infer(kernels, points, X, y, **options)

@@ -61,10 +61,10 @@ class PowerEPRegressor(RegressorMixin, PowerEPBase):
     optimise : tuple, which of "kernel", "noise" (the likelihood's parameter) and "Z" to learn; () for inference alone
     restarts : int, number of starts of L-BFGS, all but the first with scattered kernel parameters and noise
     max_evaluations : int, of the log evidence and its gradient, for each start
+    tol : float, in nats; learning has converged when ten steps of L-BFGS together raise the log evidence by less
     batch : int, number of data in each step of Adam; None for L-BFGS on all data
-    epochs : int, passes over the data if `batch` is given
-        Learning takes some hundreds of steps, of which there are N / batch in an epoch. Nothing tests whether these were
-        enough: look at `model_.trace()`.
+    epochs : int, passes over the data if `batch` is given, each of N / batch steps; None for 20, or as many as make 1000 steps
+        Nothing tests whether these were enough: look at `model_.trace()`.
     standardise : bool, whether to give the model inputs and real targets of mean 0 and variance 1
     random_state : int, RandomState or None, for the choice of Z, the restarts and the order of the batches
 
@@ -87,13 +87,13 @@ class PowerEPRegressor(RegressorMixin, PowerEPBase):
         *,
         kernel: Kernel | None = None, likelihood: Likelihood | None = None,
         M: int = 50, Z: str | ArrayLike = "kmeans", alpha: float = 0.5, noise: float | None = None,
-        optimise: Sequence[str] = LEARNABLE, restarts: int = 1, max_evaluations: int = 500,
-        batch: int | None = None, epochs: int = 20, standardise: bool = True,
+        optimise: Sequence[str] = LEARNABLE, restarts: int = 1, max_evaluations: int = 500, tol: float = 0.03,
+        batch: int | None = None, epochs: int | None = None, standardise: bool = True,
         random_state: int | np.random.RandomState | None = None,
     ):
         self.kernel, self.likelihood = kernel, likelihood
         self.M, self.Z, self.alpha, self.noise = M, Z, alpha, noise
-        self.optimise, self.restarts, self.max_evaluations = optimise, restarts, max_evaluations
+        self.optimise, self.restarts, self.max_evaluations, self.tol = optimise, restarts, max_evaluations, tol
         self.batch, self.epochs, self.standardise, self.random_state = batch, epochs, standardise, random_state
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:

@@ -91,7 +91,11 @@ def _path(
 ) -> tuple[list, list]:
     """Scores and seconds of fits at one power after another; each but the first starts where the one before it ended."""
     scores, seconds, settings = [], [], fresh.get_params(deep=False)
-    fewer = {name: max(1, check_count(settings[name], name, least=0) // SHARE) for name in ("max_evaluations", "epochs")}
+    if fresh.batch is None:
+        limit, most = "max_evaluations", check_count(fresh.max_evaluations, "max_evaluations", least=0)
+    else:
+        limit, most = "epochs", fresh._passes(X[learn])
+    settings[limit], fewer = most, {limit: max(1, most // SHARE)}
     for alpha in alphas:
         start = time.perf_counter()
         fit = type(fresh)(**settings | {"alpha": alpha})
@@ -130,8 +134,8 @@ class PowerEPRegressorCV(_ChoosesAlpha, PowerEPRegressor):
         seen the datum that is left out, and at a power of 1 it is far too optimistic.
     scoring : None for the mean log density of the targets left out, in nats; or a name or a callable as in scikit-learn
     n_jobs : int, folds in parallel, as in joblib; None for one
-    kernel, likelihood, M, Z, noise, optimise, restarts, max_evaluations, batch, epochs, standardise, random_state : as for
-        `PowerEPRegressor`
+    kernel, likelihood, M, Z, noise, optimise, restarts, max_evaluations, tol, batch, epochs, standardise, random_state : as
+        for `PowerEPRegressor`
 
     Attributes
     ----------
@@ -152,13 +156,13 @@ class PowerEPRegressorCV(_ChoosesAlpha, PowerEPRegressor):
         alphas: Sequence[float] | None = None, cv: Any = None, scoring: str | Callable | None = None, n_jobs: int | None = None,
         kernel: Kernel | None = None, likelihood: Likelihood | None = None,
         M: int = 50, Z: str | ArrayLike = "kmeans", noise: float | None = None,
-        optimise: Sequence[str] = LEARNABLE, restarts: int = 1, max_evaluations: int = 500,
-        batch: int | None = None, epochs: int = 20, standardise: bool = True,
+        optimise: Sequence[str] = LEARNABLE, restarts: int = 1, max_evaluations: int = 500, tol: float = 0.03,
+        batch: int | None = None, epochs: int | None = None, standardise: bool = True,
         random_state: int | np.random.RandomState | None = None,
     ):
         self.alphas, self.cv, self.scoring, self.n_jobs = alphas, cv, scoring, n_jobs
         self.kernel, self.likelihood, self.M, self.Z, self.noise = kernel, likelihood, M, Z, noise
-        self.optimise, self.restarts, self.max_evaluations = optimise, restarts, max_evaluations
+        self.optimise, self.restarts, self.max_evaluations, self.tol = optimise, restarts, max_evaluations, tol
         self.batch, self.epochs, self.standardise, self.random_state = batch, epochs, standardise, random_state
 
 
@@ -169,8 +173,8 @@ class PowerEPClassifierCV(_ChoosesAlpha, PowerEPClassifier):
     ----------
     alphas, cv, scoring, n_jobs : as for `PowerEPRegressorCV`; folds are stratified by class, and the default score is the
         mean log probability of the labels left out
-    kernel, M, Z, approximation, noise, optimise, restarts, max_evaluations, batch, epochs, standardise, random_state : as for
-        `PowerEPClassifier`
+    kernel, M, Z, approximation, noise, optimise, restarts, max_evaluations, tol, batch, epochs, standardise, random_state :
+        as for `PowerEPClassifier`
 
     Attributes
     ----------
@@ -188,11 +192,11 @@ class PowerEPClassifierCV(_ChoosesAlpha, PowerEPClassifier):
         alphas: Sequence[float] | None = None, cv: Any = None, scoring: str | Callable | None = None, n_jobs: int | None = None,
         kernel: Kernel | Sequence[Kernel] | None = None,
         M: int = 50, Z: str | ArrayLike = "kmeans", approximation: str = "ep", noise: float | ArrayLike = 0.1,
-        optimise: Sequence[str] = LEARNABLE, restarts: int = 1, max_evaluations: int = 250,
-        batch: int | None = None, epochs: int = 20, standardise: bool = True,
+        optimise: Sequence[str] = LEARNABLE, restarts: int = 1, max_evaluations: int = 250, tol: float = 0.03,
+        batch: int | None = None, epochs: int | None = None, standardise: bool = True,
         random_state: int | np.random.RandomState | None = None,
     ):
         self.alphas, self.cv, self.scoring, self.n_jobs = alphas, cv, scoring, n_jobs
         self.kernel, self.M, self.Z, self.approximation, self.noise = kernel, M, Z, approximation, noise
-        self.optimise, self.restarts, self.max_evaluations = optimise, restarts, max_evaluations
+        self.optimise, self.restarts, self.max_evaluations, self.tol = optimise, restarts, max_evaluations, tol
         self.batch, self.epochs, self.standardise, self.random_state = batch, epochs, standardise, random_state

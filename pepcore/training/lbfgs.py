@@ -34,8 +34,8 @@ def fit(
     kernel: Kernel | None, X: ArrayLike, y: ArrayLike, *,
     infer: Callable = power_ep.regression, M: int = 50, alpha: ArrayLike = 0.5, noise: float | None = None,
     Z: str | ArrayLike = "kmeans", optimise: Iterable[str] = ("kernel", "noise", "Z", "likelihood"), restarts: int = 1,
-    max_evaluations: int = 500, tolerance: float = 1e-9, seed: int | np.random.Generator = 0, progress: bool = False,
-    callback: Callable | None = None, **options: Any,
+    max_evaluations: int = 500, tolerance: float = 1e-9, least_rise: float = 0.0,
+    seed: int | np.random.Generator = 0, progress: bool = False, callback: Callable | None = None, **options: Any,
 ) -> Model:
     """Maximise the log evidence over kernel parameters, noise, pseudo-inputs and parameters of the likelihood.
 
@@ -60,7 +60,9 @@ def fit(
     restarts : number of starts; the first as given, the others with scattered kernel parameters and noise, where these
         are learnt, and new Z unless that was given. The best is kept.
     max_evaluations : int, for each start; the line search that is under way is finished, which takes one or two more
-    tolerance : float, relative change of the evidence at which a start has converged
+    tolerance : float, relative change of the evidence in one step at which a start has converged
+    least_rise : float, in nats; a start has also converged when ten steps together have raised the evidence by less
+        At 0 this never happens. Many pseudo-inputs creep for hundreds of steps, which gain less than a nat in all.
     seed : int or Generator, for the choice of Z and the restarts
     progress : show a bar. With or without it, Ctrl-C returns the best result so far.
     callback : called after each evaluation that gave a number, with the dict that enters the history; `record.result()`
@@ -89,6 +91,7 @@ def fit(
     restarts = check_count(restarts, "restarts")
     max_evaluations = check_count(max_evaluations, "max_evaluations", least=0)
     tolerance = check_not_negative(tolerance, "tolerance", "0 goes on until the evidence no longer rises, 1e-9 is usual")
+    least_rise = check_not_negative(least_rise, "least_rise", "0 leaves this test out, 0.03 nats is a usual value")
     rng = as_generator(seed, "seed")
     spread = spread_of(X)
     kernel = starting_kernel(kernel, X, y, options.get("likelihood"))
@@ -119,7 +122,7 @@ def fit(
             yield start if attempt == 0 else _scatter(start, coordinates.learn, Z, X, rng)
 
     limits = {"maxfun": max_evaluations, "maxiter": max_evaluations, "ftol": tolerance, "gtol": 1e-6}
-    search = Search(evaluate, coordinates, limits, progress=progress, callback=callback)
+    search = Search(evaluate, coordinates, limits, least_rise=least_rise, progress=progress, callback=callback)
     with one_blas_thread:
         search.maximise(starts())
     history = search.history

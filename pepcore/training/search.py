@@ -12,6 +12,7 @@ from pepcore.training.coordinates import Coordinates, open_box
 from pepcore.training.loop import INTERRUPTED, Interruptible, bar
 
 SAME = 1e-6  # relative difference of two values of the evidence from inference that stops a little earlier or later
+WINDOW = 10  # steps over which a rise of the evidence is measured
 MEMORY = 100  # steps from which L-BFGS infers the curvature; with SciPy's 10 a search takes about twice the evaluations
 
 
@@ -30,23 +31,24 @@ class Search:
     evaluate : callable (values), returns what has `log_evidence`, `gradient` and, if it iterates, `converged`
     coordinates : Coordinates
     limits : dict, the options of SciPy's "L-BFGS-B" except "maxcor", with "maxfun" among them
-    progress, callback : as in `training.fit`
+    least_rise, progress, callback : as in `training.fit`
     result : callable (values, evaluation), makes the result of an evaluation for the callback
 
     Attributes
     ----------
     best_values, best_found : the values of the best evaluation, and what `evaluate` returned there
-    converged : bool, whether L-BFGS met its tolerance in the start that gave these
+    converged : bool, whether the start that gave these met a tolerance
     message : str, how that start ended
     history : list of Record, one for each evaluation
     """
 
     def __init__(
         self, evaluate: Callable, coordinates: Coordinates, limits: dict, *,
-        progress: bool = False, callback: Callable | None = None, result: Callable = lambda values, found: found,
+        least_rise: float = 0.0, progress: bool = False, callback: Callable | None = None,
+        result: Callable = lambda values, found: found,
     ) -> None:
         self.evaluate, self.coordinates, self.limits = evaluate, coordinates, limits | {"maxcor": MEMORY}
-        self.progress, self.callback, self.result, self.bar = progress, callback, result, None
+        self.least_rise, self.progress, self.callback, self.result, self.bar = least_rise, progress, callback, result, None
         self.history: list = []
         self.best_values: Any = None
         self.best_found: Any = None
@@ -92,11 +94,20 @@ class Search:
         self.accepted: Any = None
         options: dict[str, Any] = {"method": "L-BFGS-B", "jac": True, "bounds": bounds, "callback": self._accept}
         limits = lambda: self.limits | {"maxfun": end - len(self.history)}
+        self.climbed: list = []
         try:
-            return minimize(self._objective, point, **options, options=limits())
+            ending = minimize(self._objective, point, **options, options=limits())
         except _SettledError:
-            self.accepted = None
-            return minimize(self._objective, self.latest[0], **options, options=limits())
+            self.accepted, self.climbed = None, []
+            ending = minimize(self._objective, self.latest[0], **options, options=limits())
+        if self._hardly_rises():
+            ending.success, ending.message = True, f"{WINDOW} steps raised the log evidence by less than {self.least_rise:g}"
+        elif not ending.success and len(self.history) >= end:
+            ending.message = f"{self.limits['maxfun']} evaluations were not enough"
+        return ending
+
+    def _hardly_rises(self) -> bool:
+        return len(self.climbed) > WINDOW and self.climbed[-1] - self.climbed[-1 - WINDOW] < self.least_rise
 
     def _passed_a_better_point(self, ending: Any) -> bool:
         return self.best[1] > -ending.fun + max(self.limits.get("ftol", 0.0), SAME) * max(1.0, abs(self.best[1]))
@@ -144,5 +155,8 @@ class Search:
         return "" if self.best[0] else "; inference has not converged, not even at the best point"
 
     def _accept(self, _: Array) -> None:
-        """L-BFGS begins its next line search at the latest evaluation."""
+        """L-BFGS begins its next line search at the latest evaluation, if it is to go on."""
         self.accepted = self.latest
+        self.climbed.append(-self.latest[1])
+        if self._hardly_rises():
+            raise StopIteration

@@ -15,7 +15,7 @@ import pytest
 from conftest import ROOT
 from scipy.stats import norm
 from sklearn.base import clone
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_iris, make_classification
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -107,11 +107,11 @@ def two_classes(N=120, seed=0):
 
 
 def small(**settings):
-    return PowerEPRegressor(**{"M": 10, "max_evaluations": 60, "random_state": 0} | settings)
+    return PowerEPRegressor(**{"M": 10, "max_evaluations": 60, "tol": 0.0, "random_state": 0} | settings)
 
 
 def small_classifier(**settings):
-    return PowerEPClassifier(**{"M": 8, "alpha": 1.0, "max_evaluations": 30, "random_state": 0} | settings)
+    return PowerEPClassifier(**{"M": 8, "alpha": 1.0, "max_evaluations": 30, "tol": 0.0, "random_state": 0} | settings)
 
 
 # --- the same numbers as the functions ---------------------------------------------------------------------------------
@@ -211,6 +211,18 @@ def test_batches_are_training_on_batches():
     assert abs(model.log_marginal_likelihood_value_ - other.log_evidence) < 1e-8
     assert model.n_iter_ == 12
     assert model.noise_ == pytest.approx(other.likelihood.noise, rel=1e-8)
+
+
+def test_batches_make_a_thousand_steps_but_at_least_twenty_passes():
+    X, y = curve()
+    assert small(M=4, batch=40).fit(X, y).n_iter_ == 1000
+    assert small(batch=20)._passes(np.empty((2000, 1))) == 20
+
+
+def test_a_thousand_steps_on_batches_come_close_to_learning_on_all_data():
+    X, y = curve()
+    whole, batches = small(max_evaluations=500).fit(X, y), small(batch=20).fit(X, y)
+    assert abs(whole.log_density(X, y).mean() - batches.log_density(X, y).mean()) < 0.05
 
 
 # --- units, draws, calibration ----------------------------------------------------------------------------------------
@@ -593,6 +605,16 @@ def test_what_has_not_converged_warns():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert small(M=4, max_evaluations=500).fit(X, y).model_.converged
+
+
+def test_a_classifier_that_no_longer_gains_does_not_warn():
+    X, y = make_classification(300, 10, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = PowerEPClassifier(M=20, alpha=1.0, max_evaluations=150, random_state=0).fit(X, y)
+    assert model.n_iter_ < 150 and "less than 0.03" in model.model_.message
+    with pytest.warns(ConvergenceWarning, match="150 evaluations were not enough; raise"):
+        PowerEPClassifier(M=20, alpha=1.0, max_evaluations=150, tol=0.0, random_state=0).fit(X, y)
 
 
 def test_many_classes_warn_of_inference_that_has_not_converged(monkeypatch):

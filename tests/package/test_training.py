@@ -38,6 +38,34 @@ def test_a_coarser_tolerance_ends_the_search_sooner():
     assert coarse < fine
 
 
+def creeping(**settings):
+    """Learning that takes all of its 200 evaluations, and gains less than a nat in the last 170."""
+    X, y = data()
+    return training.fit(None, X, y, M=30, alpha=0.5, max_evaluations=200, **settings)
+
+
+def test_a_search_that_hardly_rises_ends_as_converged():
+    long, short = creeping(), creeping(least_rise=0.03)
+    assert short.converged and not long.converged
+    assert short.message == "10 steps raised the log evidence by less than 0.03"
+    assert short.evaluations < 0.7 * long.evaluations
+    assert 0 <= long.log_evidence - short.log_evidence < 0.5
+    assert np.array_equal(short.trace(), long.trace()[:short.evaluations])  # the same steps, as far as it went
+
+
+def test_a_search_whose_steps_all_gain_more_ends_as_without_the_test():
+    X, y = data(N=60)
+    one, other = (training.fit(None, X, y, M=6, max_evaluations=15, least_rise=rise) for rise in (0.0, 1e-9))
+    assert np.array_equal(one.trace(), other.trace())
+    assert one.message == "15 evaluations were not enough"
+
+
+def test_each_start_has_ten_steps_of_its_own():
+    X, y = data(N=60)
+    model = training.fit(None, X, y, M=6, restarts=3, least_rise=1e9)
+    assert model.converged and model.evaluations >= 3 * 11
+
+
 def test_a_narrow_valley_takes_few_evaluations():
     """With the memory of ten steps that L-BFGS has by default, or with thirty, it takes some 2500."""
     data = datasets.load("energy")
