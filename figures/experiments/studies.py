@@ -41,6 +41,7 @@ STUDIES = {
     "bui_fig31": "bui2017.fig31",
     "bui_fig33": "bui2017.fig33",
     "bui_fig8": "bui2017.fig8",
+    "bui_gap": "bui2017.gap",
     "refits": "bui2017.refits",
     "refits_classification": "bui2017.refits_classification",
     "reruns": "bui2017.reruns",

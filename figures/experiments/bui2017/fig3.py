@@ -33,14 +33,20 @@ def grid():
                 yield {"data": data, "method": "sparse", "M": M, "alpha": alpha}
 
 
-def compute(data, method, M, alpha, max_evaluations=MAX_EVALUATIONS, perturbation=0.0):
-    """One run: learn on the training half, measure on the other; `perturbation` as in `uci_regression.compute`."""
+def learn(data, method, M, alpha, max_evaluations=MAX_EVALUATIONS, perturbation=0.0):
+    """Model, training half (X, y) and test half (X, y) of one run; `perturbation` as in `uci_regression.compute`."""
     X, y = generators.toy_ard_gp(seed=data).X, targets()[data]
     X, y, X_test, y_test = X[:TRAIN], y[:TRAIN], X[TRAIN:], y[TRAIN:]
     y = y * (1 + perturbation * np.random.default_rng(0).standard_normal(len(y)))
     infer = exact.regression if method == "full" else power_ep.regression
     start = X if M == TRAIN else "kmeans"
     model = training.fit(None, X, y, M=M, alpha=alpha, Z=start, infer=infer, max_evaluations=max_evaluations, seed=data)
+    return model, (X, y), (X_test, y_test)
+
+
+def compute(data, method, M, alpha, **options):
+    """One run: learn on the training half, measure on the other; options as in `learn`."""
+    model, (_, y), (X_test, y_test) = learn(data, method, M, alpha, **options)
     mean, variance = model.predict_y(X_test)
     return {"smse": metrics.smse(y_test, mean, y), "smll": metrics.smll(y_test, mean, variance, y),
             "nlml": -model.log_evidence, "noise": model.noise, "evaluations": model.evaluations,

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from figures.experiments import runner, significance
-from figures.experiments.bui2017 import fig3, uci_regression
+from figures.experiments.bui2017 import fig3, gap, uci_regression
 from pepcore.datasets.catalogue import registry
 
 VFE, EP = 0.0, 1.0
@@ -126,6 +126,18 @@ def smll_above_training(N):
     """SMLL on the test half minus that on the training half, mean over data sets, in nats."""
     table = full_gp(N)
     return significance.of_means([table["smll_learnt"] - table["smll_train_learnt"]])
+
+
+# Errors on both halves with EP and 0.8: bui_gap ------------------------------------------------------------------------
+
+def sparse_smse_over_training():
+    """SMSE on the test half over that on the training half, mean over powers, sizes and data sets."""
+    return significance.of_means([gap.ratios(results("bui_gap"))])
+
+
+def sparse_smll_above_training():
+    """SMLL on the test half minus that on the training half, mean over powers, sizes and data sets, in nats."""
+    return significance.of_means([gap.differences(results("bui_gap"))])
 
 
 # Real data: uci_regression ----------------------------------------------------------------------------------------------
