@@ -28,7 +28,7 @@ STYLE = """
 .ledger-bar .partly { background: repeating-linear-gradient(45deg, #8a5a00 0 6px, #7a4f00 6px 12px); }
 .ledger-bar .inconclusive { background: #5a5f66; }
 .ledger-bar .not-reproduced { background: repeating-linear-gradient(-45deg, #b0330a 0 6px, #98290a 6px 12px); }
-.ledger-bar .not-testable-here, .ledger-bar .open { background: #6b4a86; }
+.ledger-bar .not-testable-here { background: #6b4a86; }
 .ledger-filters { display: flex; flex-wrap: wrap; gap: 0.5rem 1.25rem; align-items: center; margin: 1rem 0; }
 .ledger-filters[hidden], details.claim[hidden], section[hidden] { display: none; }
 .ledger-filters select { min-height: 2.75rem; }

@@ -16,13 +16,13 @@ from figures.experiments import seals
 from figures.experiments.verdicts import chosen
 
 FILE = FOLDER / "claims.toml"
-VERDICTS = ("reproduced", "partly", "inconclusive", "not reproduced", "not testable here", "open")
+VERDICTS = ("reproduced", "partly", "inconclusive", "not reproduced", "not testable here")
 RESULT_LINES = ("ours = ", "interval = ", "verdict = ")
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One claim. Those that cannot be measured say why in `untestable`, those not yet measured in `open`.
+    """One claim. Those that cannot be measured say why in `untestable`.
 
     Attributes
     ----------
@@ -59,7 +59,6 @@ class Claim:
     figure: str = ""
     data: str = ""
     why: str = ""
-    open: str = ""
     untestable: str = ""
     ours: float | None = None
     interval: tuple = ()
@@ -80,7 +79,7 @@ class Claim:
     def found(self):
         """Our number in words, or why there is none."""
         if self.ours is None:
-            return self.open or self.untestable or "not computed yet"
+            return self.untestable or "not computed yet"
         number = self.shown.format(self.ours)
         if self.interval:
             number += f" (95 % interval {self.bare(self.interval)})"
@@ -117,8 +116,8 @@ def ledger(file=FILE):
     if twice := {name for name in ids if ids.count(name) > 1}:
         raise ValueError(f"{file}: more than one claim is called {', '.join(sorted(twice))}")
     for claim in claims:
-        if bool(claim.measure) + bool(claim.open) + bool(claim.untestable) != 1:
-            raise ValueError(f"{file}: claim {claim.id} must have one of: measure, open, untestable")
+        if bool(claim.measure) + bool(claim.untestable) != 1:
+            raise ValueError(f"{file}: claim {claim.id} must have one of: measure, untestable")
         if bool(claim.measure) != (len(claim.reproduced) == 2):
             raise ValueError(f"{file}: claim {claim.id} needs reproduced = [low, high], and only if it is measured")
     return claims
@@ -144,7 +143,7 @@ def verdicts(*names):
 def measured(claim):
     """Our number, its interval (or ()) and the verdict, computed anew."""
     if not claim.measure:
-        return None, (), "open" if claim.open else "not testable here"
+        return None, (), "not testable here"
     result = claim.function(**claim.arguments)
     value, *interval = result if isinstance(result, tuple) else (result,)
     if not all(map(math.isfinite, (value, *interval))):
