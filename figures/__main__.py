@@ -39,8 +39,7 @@ def main(arguments=None):
 
 
 def parser():
-    result = argparse.ArgumentParser(prog="python -m figures", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    result = argparse.ArgumentParser(prog="python -m figures", description=__doc__.partition("\n")[0])
     commands = result.add_subparsers(required=True, metavar="COMMAND")
 
     def command(name, function, what):

@@ -70,13 +70,15 @@ def _processor(described=Path("/proc/cpuinfo")):
     return f"{said['model name']} ({' / '.join(more)})" if more else said["model name"]
 
 
-def data_hash(module, inputs):
-    """A fingerprint of the values of the data sets that a run reads; "" if all its data are generated.
-
-    These are the sets among its inputs, but for the module's `BUNDLED`, and those in its `READS`.
-    """
+def data_sets(module, inputs):
+    """The registry's data sets that a run reads: those in the module's `READS` and among its inputs, but for its `BUNDLED`."""
     bundled = getattr(module, "BUNDLED", ())
-    names = [value for value in (*getattr(module, "READS", ()), *inputs.values()) if value in registry and value not in bundled]
+    return [value for value in (*getattr(module, "READS", ()), *inputs.values()) if value in registry and value not in bundled]
+
+
+def data_hash(module, inputs):
+    """A fingerprint of the values of the data sets that a run reads; "" if all its data are generated."""
+    names = data_sets(module, inputs)
     return _digest(registry[name].content for name in names) if names else ""
 
 

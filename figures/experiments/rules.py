@@ -252,7 +252,8 @@ def update(file=FILE):
         shallow = _git("rev-parse", "--is-shallow-repository") == "true"
         _git("rev-parse", "--verify", f"HEAD:{LEDGER}")     # else this is the repository of a folder around ours
     except (OSError, subprocess.CalledProcessError):
-        raise ValueError("the changelog is made from the history of the repository, and this is no git checkout") from None
+        raise ValueError("the changelog is made from the history of the repository, and this is no git checkout; "
+                         "clone the repository") from None
     if shallow:
         raise ValueError("the changelog needs the whole history, and this clone has a part of it; fetch the rest with "
                          "`git fetch --unshallow`")

@@ -25,27 +25,26 @@ from figures.progress import progress
 __all__ = ["Run", "Study", "is_stale", "key", "load", "read_rows", "results", "run", "studies", "versions"]
 
 
-def run(study, jobs=None, splits=None, retry=False, stale=False, budget_minutes=None, execute=None):
+def run(study, splits=None, retry=False, stale=False, budget_minutes=None, execute=None):
     """Compute what is missing; returns the number of runs computed and the number of those that failed.
 
     Parameters
     ----------
     study : Study
-    jobs : int, optional        processes at a time; as many as there are cores if not given
     splits : int, optional      only the first `splits` splits
     retry : bool                compute failed runs again
     stale : bool
         Also compute again the runs that the present code did not compute; each old row stays until the new one is there.
     budget_minutes : float, optional
         Start no more runs after this time; those under way are finished.
-    execute : an executor as in `figures.experiments.executors`; processes on this machine if not given
+    execute : an executor as in `figures.experiments.executors`; a process for each core of this machine if not given
 
     Raises
     ------
     ValueError
         If another process is running the study, or its file or grid is not what a study's must be.
     """
-    execute = execute or executors.on_this_machine(jobs)
+    execute = execute or executors.on_this_machine()
     deadline = time.monotonic() + 60 * budget_minutes if budget_minutes is not None else float("inf")
     computed = failures = 0
     with tables.held(study):
@@ -57,8 +56,8 @@ def run(study, jobs=None, splits=None, retry=False, stale=False, budget_minutes=
         if stale:
             old = {tables.row_key(study, row) for row in rows if is_stale(study, row)}
             missing += [inputs for inputs in study.runs(splits) if key(inputs) in old]
-        if missing and hasattr(study.module, "prepare"):
-            study.module.prepare()
+        if missing:
+            study.find_data()
         tables.write_rows(study, rows)      # mends a last line that was cut off, or writes the header
         finished = execute(Run(study.module.__name__), _until(deadline, missing))
         for row in progress(finished, study.id, len(missing)):

@@ -9,9 +9,9 @@ gives its identifier. The module holds
     OUTPUTS              the names in that dict
     error_rates(row)     optional: the outputs that are error rates in this row; those named error_rate... if not given
     GAPS                 optional: names of outputs with a range that are NaN where there is nothing to measure
-    READS                optional: names of data sets that every run reads and that are not among its inputs
+    READS                optional: names of data sets that every run reads and that are not among its inputs; all sets that the
+                         runs read are looked for before the first one
     BUNDLED              optional: names among the inputs of sets that come from scikit-learn, and not from the registry
-    prepare()            optional: called once before the runs, e.g. to fetch data; stops the study if it raises
     UNFINISHED           optional: why runs of the grid are missing from the committed results
     FIGURES              optional: {name: (draw, (width, height))}, draw(figure, results) and its size in inches
 
@@ -26,6 +26,7 @@ from types import ModuleType
 
 from figures import FOLDER
 from figures.experiments import provenance
+from pepcore import datasets
 
 RESULTS = FOLDER / "results"
 # identifier of a study, which names its table of results -> folder.module
@@ -113,6 +114,11 @@ class Study:
     def inputs(self):
         """Names of the inputs of a run."""
         return tuple(self.runs()[0])
+
+    def find_data(self):
+        """Load every data set that the runs read, so that one that is missing stops the study before its first run."""
+        for name in sorted({name for inputs in self.runs() for name in provenance.data_sets(self.module, inputs)}):
+            datasets.load(name)
 
     @property
     def columns(self):

@@ -71,9 +71,9 @@ def verify(study, sample=5, seed=0, execute=None):
     """
     kept = {tables.row_key(study, row): row for row in tables.read_rows(study) if not row["error"]}
     if not kept:
-        raise ValueError(f"study {study.id} has no finished runs that could be verified")
-    if hasattr(study.module, "prepare"):
-        study.module.prepare()
+        raise ValueError(f"study {study.id} has no finished runs that could be verified; start it with: "
+                         f"python -m figures run {study.id}")
+    study.find_data()
     runs = [inputs for inputs in study.runs() if runner.key(inputs) in kept]
     chosen = random.Random(seed).sample(runs, min(sample, len(runs)))
     for row in (execute or map)(runner.Run(study.module.__name__), chosen):

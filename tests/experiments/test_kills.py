@@ -21,7 +21,7 @@ RUNS = COUNTING.replace("    return {", "    import time; time.sleep(0.02)\n    
 SCRIPT = """
     import os, pathlib, random, signal, sys
     import counting_study
-    from figures.experiments import runner
+    from figures.experiments import executors, runner
 
     os.fsync = lambda descriptor: None      # a killed process loses nothing that the system holds; a slow disk must not count
     count = 0
@@ -35,7 +35,8 @@ SCRIPT = """
                 os.kill(os.getpid(), signal.SIGKILL)
 
     sys.addaudithook(kill_at)
-    runner.run(runner.Study("counting_study", counting_study, pathlib.Path("results")), jobs=int(sys.argv[2]))
+    counting = runner.Study("counting_study", counting_study, pathlib.Path("results"))
+    runner.run(counting, execute=executors.on_this_machine(int(sys.argv[2])))
 """
 
 
@@ -77,7 +78,6 @@ def killed(folder, event, jobs):
     return process.pid
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_killed_at_random_events(folder, jobs):
     import counting_study

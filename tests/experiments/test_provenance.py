@@ -1,11 +1,13 @@
 """Where rows come from: the fingerprints of code and data change with what decides a number, and with nothing else."""
 
+import ast
 import sys
 import textwrap
 
 import pytest
 
-from figures.experiments import provenance, studies
+from figures.experiments import provenance, studies, tables
+from pepcore.datasets.catalogue import registry
 
 
 @pytest.fixture
@@ -113,6 +115,24 @@ def test_data_are_known_by_their_checksums():
     assert provenance.data_hash(module, boston) == provenance.data_hash(module, boston | {"split": 1})
     assert provenance.data_hash(module, boston) != provenance.data_hash(module, energy)
     assert provenance.data_hash(module, {"data": "made up"}) == ""
+
+
+@pytest.mark.parametrize("study_id", studies.studies())
+def test_a_study_whose_code_names_data_sets_says_which_it_reads(study_id):
+    study = studies.load(study_id)
+    reached = provenance._reach(study.module.__name__, "compute", {})
+    trees = [ast.parse(text) for place, text in reached.items() if place.startswith("figures.")]
+    words = {part.value for tree in trees for part in ast.walk(tree) if isinstance(part, ast.Constant)}
+    read = {name for inputs in study.runs() for name in provenance.data_sets(study.module, inputs)}
+    assert read or getattr(study.module, "BUNDLED", ()) or words.isdisjoint(registry)
+
+
+@pytest.mark.parametrize("study_id", studies.studies())
+def test_rows_with_a_fingerprint_of_their_code_have_that_of_their_data(study_id):
+    study = studies.load(study_id)
+    for row in tables.read_rows(study):
+        if row["code"]:
+            assert row["data_hash"] == provenance.data_hash(study.module, {name: row[name] for name in study.inputs})
 
 
 def test_the_machine_is_named_in_words():

@@ -22,7 +22,7 @@ from joblib.externals.loky import get_reusable_executor
 
 from figures import __main__ as command_line
 from figures.experiments import executors, provenance, runner, tables
-from pepcore.datasets import registry
+from pepcore import datasets
 
 STUDY = '''
 """A study for the tests."""
@@ -120,7 +120,7 @@ def test_a_row_names_the_code_that_ran_though_its_file_was_edited_meanwhile(stud
 def test_parallel_equals_serial(study, fresh_workers, tmp_path):
     runner.run(study, execute=here)
     parallel = runner.Study(study.id, study.module, tmp_path / "parallel")
-    runner.run(parallel, jobs=2)
+    runner.run(parallel, execute=executors.on_this_machine(2))
     assert values(parallel) == values(study)
 
 
@@ -190,8 +190,9 @@ def test_killed_in_mid_run(study, tmp_path, monkeypatch):
 
     script = textwrap.dedent(f"""
         import pathlib, {study.module.__name__} as module
-        from figures.experiments import runner
-        runner.run(runner.Study({study.id!r}, module, pathlib.Path({str(study.folder)!r})), jobs=2)
+        from figures.experiments import executors, runner
+        kept = runner.Study({study.id!r}, module, pathlib.Path({str(study.folder)!r}))
+        runner.run(kept, execute=executors.on_this_machine(2))
     """)
     process = subprocess.Popen([sys.executable, "-c", script], start_new_session=True,
                                env={**os.environ, "STUDY_HOLDS": "yes", "PEPCORE_PROGRESS": "0"})
@@ -363,20 +364,14 @@ def test_words_of_an_error_need_not_be_utf_8(study, monkeypatch):
     assert "FileNotFoundError: pi" in runner.read_rows(study)[0]["error"]
 
 
-@pytest.mark.parametrize("study_id", runner.studies())
-def test_a_study_that_needs_a_large_set_looks_for_it_before_it_starts(study_id):
-    module = runner.load(study_id).module
-    named = {value for inputs in module.grid() for value in inputs.values()} | set(getattr(module, "READS", ()))
-    large = {name for name in named if name in registry and registry[name].folder == "large"}
-    assert not large or hasattr(module, "prepare"), large
+def missing(name):
+    raise datasets.DataNotFoundError(name)
 
 
-def test_prepare_stops_a_study_before_it_starts(study, monkeypatch):
-    def prepare():
-        raise FileNotFoundError("the data")
-
-    monkeypatch.setattr(study.module, "prepare", prepare, raising=False)
-    with pytest.raises(FileNotFoundError, match="the data"):
+def test_a_data_set_that_is_missing_stops_a_study_before_it_starts(study, monkeypatch):
+    monkeypatch.setattr(study.module, "READS", ("kin40k",), raising=False)
+    monkeypatch.setattr(datasets, "load", missing)
+    with pytest.raises(datasets.DataNotFoundError, match="kin40k"):
         runner.run(study, execute=here)
     assert not study.file.exists()
 
@@ -430,7 +425,7 @@ def test_no_run_is_started_after_the_budget(study, monkeypatch):
 def test_parallel_processes_keep_to_the_budget(study, fresh_workers, monkeypatch):
     """By a clock that passes the deadline as soon as one run has begun: two processes have taken two runs at most."""
     monkeypatch.setattr(runner, "time", SimpleNamespace(monotonic=lambda: float(calls(study) > 0)))
-    computed, failures = runner.run(study, jobs=2, budget_minutes=0.5 / 60)
+    computed, failures = runner.run(study, execute=executors.on_this_machine(2), budget_minutes=0.5 / 60)
     assert 1 <= computed <= 2 and failures == 0
 
 

@@ -5,9 +5,10 @@ import itertools
 import math
 
 import pytest
-from test_runner import command_line, here, listed, runner, study, tables  # noqa: F401 - fixtures among them
+from test_runner import command_line, here, listed, missing, runner, study, tables  # noqa: F401 - fixtures among them
 
 from figures.experiments import verification
+from pepcore import datasets
 
 CHEAPEST = 4        # rows of villacampa_whole, of less than a second each
 DRIFT = 1e-2        # relative: rows that say so were computed by older code
@@ -127,12 +128,10 @@ def test_runs_that_fail_this_time_are_said_and_not_kept(listed, tmp_path, monkey
 
 
 def test_a_data_set_that_is_missing_stops_it_before_the_first_run(listed, monkeypatch):  # noqa: F811
-    def prepare():
-        raise ValueError("fetch the data first")
-
     runner.run(listed, execute=here)
-    monkeypatch.setattr(listed.module, "prepare", prepare, raising=False)
-    with pytest.raises(ValueError, match="fetch the data first"):
+    monkeypatch.setattr(listed.module, "READS", ("kin40k",), raising=False)
+    monkeypatch.setattr(datasets, "load", missing)
+    with pytest.raises(datasets.DataNotFoundError, match="kin40k"):
         next(verification.verify(listed, execute=here))
 
 

@@ -65,12 +65,6 @@ def _searches(M):
     return [(SEARCHES[0], ALPHAS)] + [(search, (HALF,)) for search in SEARCHES[1:] if M == SIZES[0]]
 
 
-def prepare():
-    """Stop at once when a data set is missing."""
-    for data in REGRESSION + BINARY:
-        datasets.load(data)
-
-
 def compute(data, split, M, search, alpha, evaluations=None):
     """One run; what the controls do not need is NaN. Seconds are of the processor. `evaluations` replaces `EVALUATIONS`."""
     X, y, X_test, y_test, kind = problem(data, split)

@@ -68,5 +68,5 @@ def regrets(results):
         rows[data] = {
             "splits": len(loss), "chosen": (loss[CHOSEN] - best).mean(), "one half": (loss["0.5"] - best).mean(),
             "difference": difference.mean(), "error": difference.std(ddof=1) / np.sqrt(len(loss)),
-            "fits": seconds[CHOSEN].mean() / seconds["0.5"].mean()}  # fmt: skip
+            "fits": seconds[CHOSEN].mean() / seconds["0.5"].mean()}
     return rows

@@ -1,8 +1,8 @@
 """The surrogate regression, bui2017 figure 2 with numbers: a sparse classifier is exact inference from M invented data.
 
 Call `example(alpha)` for a fit, `surrogate(fit)` for the invented data, `exact_inference(fit.posterior.basis, data)` for
-what the exact GP makes of them, and `draw(fig, alpha, truth)` with `describe(alpha, truth)` as its text: the paper's four
-panels, ready for a slider over alpha, and a second one over M = 3 ... 8. `truth` is the true log evidence, which is
+what the exact GP makes of them, and `draw(fig, alpha, true_log_evidence)` with `describe(alpha, true_log_evidence)` as its
+text: the paper's four panels, ready for a slider over alpha, and a second one over M = 3 ... 8. The true log evidence is
 `sampling_truth.truth(runner.results("sampling_truth"), "line").log_evidence`.
 """
 

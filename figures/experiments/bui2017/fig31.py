@@ -19,6 +19,7 @@ ALPHAS = (0.5, 0.0, 1.0, 0.2)
 SEEDS = (0, 1, 2)        # of k-means, which places the pseudo-inputs, and of the order of the images
 MEASURED = ("error_rate", "log_likelihood", "seconds")
 INFERRED = "inferred"    # what follows after inference on all data, in place of a number of steps
+READS = ("mnist",)
 OUTPUTS = (*(f"{name}_{number}" for name in MEASURED for number in CHECKPOINTS), f"error_rate_{INFERRED}",
            f"log_likelihood_{INFERRED}", "inference_converged")
 
@@ -26,11 +27,6 @@ OUTPUTS = (*(f"{name}_{number}" for name in MEASURED for number in CHECKPOINTS),
 def grid():
     """Seed by seed, the smaller M first."""
     return [{"M": M, "alpha": alpha, "seed": seed} for seed in SEEDS for M in SIZES for alpha in ALPHAS]
-
-
-def prepare():
-    """Stop at once when the data are missing."""
-    digits()
 
 
 def digits():

@@ -24,11 +24,6 @@ def grid():
             for data in uci_classification.DATA for M in (10, 50) for alpha in (0.0, 0.5, 1.0)]
 
 
-def prepare():
-    """Stop at once when a data set is missing."""
-    uci_classification.prepare()
-
-
 def compute(data, M, alpha, evaluations):
     """One fit and its repetition: the losses, and by how much they change."""
     before, after = (fit(data, M, alpha, evaluations, perturbation) for perturbation in (0.0, PERTURBATION))

@@ -3,9 +3,8 @@
 import pandas as pd
 
 from figures.experiments.bui2017 import uci_regression
-from figures.experiments.bui2017.uci_regression import prepare
 
-__all__ = ["OUTPUTS", "compute", "grid", "prepare", "winners"]
+__all__ = ["OUTPUTS", "compute", "grid", "winners"]
 
 MAX_EVALUATIONS = 2000
 SIZE = 20

@@ -5,9 +5,9 @@ two together say what the budget does.
 """
 
 from figures.experiments.bui2017 import uci_classification
-from figures.experiments.bui2017.uci_classification import FIGURES, OUTPUTS, grid, prepare
+from figures.experiments.bui2017.uci_classification import FIGURES, OUTPUTS, grid
 
-__all__ = ["FIGURES", "OUTPUTS", "compute", "grid", "prepare"]
+__all__ = ["FIGURES", "OUTPUTS", "compute", "grid"]
 
 MAX_EVALUATIONS = 1000
 

@@ -32,11 +32,6 @@ def grid():
             for split in SPLITS for data in DATA for optimiser in NAMES for alpha in ALPHAS]
 
 
-def prepare():
-    """Stop at once when a data set is missing."""
-    uci_classification.prepare()
-
-
 def compute(data, optimiser, alpha, split):
     """Losses on the test part, and the square root of the kernel's variance, at the checkpoints."""
     X, y, X_test, y_test = uci_classification.standardised(data, split)

@@ -34,12 +34,6 @@ def grid():
             for split in splits for data in sets for M in sizes for alpha in ALPHAS]
 
 
-def prepare():
-    """Stop at once when a data set is missing."""
-    for data in DATA:
-        datasets.load(data)
-
-
 def compute(data, split, M, alpha, max_evaluations=MAX_EVALUATIONS, perturbation=0.0):
     """One run: learn on the training part, measure on the test part.
 

@@ -5,9 +5,8 @@ five splits. Once this grid is whole it takes that study's place; until then no 
 """
 
 from figures.experiments.bui2017 import uci_regression
-from figures.experiments.bui2017.uci_regression import prepare
 
-__all__ = ["OUTPUTS", "UNFINISHED", "compute", "grid", "prepare"]
+__all__ = ["OUTPUTS", "UNFINISHED", "compute", "grid"]
 
 MAX_EVALUATIONS = {"small": 2000, "large": 1000}
 SPLITS = range(20)

@@ -8,11 +8,10 @@ import numpy as np
 
 from figures.drawing import style
 from figures.experiments.csato2002 import problems
-from figures.experiments.csato2002.problems import prepare
 from pepcore import power_ep
 from pepcore.online import fixed_basis
 
-__all__ = ["FIGURES", "OUTPUTS", "compute", "curves", "draw", "grid", "prepare"]
+__all__ = ["FIGURES", "OUTPUTS", "compute", "curves", "draw", "grid"]
 
 SPLITS, RHOS = range(10), (0.0, 0.25, 0.5, 0.75, 1.0)
 ROWS, M = 400, 20

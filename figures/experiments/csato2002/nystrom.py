@@ -8,11 +8,10 @@ import numpy as np
 
 from figures.drawing import style
 from figures.experiments.csato2002 import problems
-from figures.experiments.csato2002.problems import prepare
 from pepcore import exact, metrics, power_ep
 from pepcore.online import fixed_basis
 
-__all__ = ["FIGURES", "OUTPUTS", "better_mean", "compute", "curves", "draw", "draw_residual", "grid", "prepare"]
+__all__ = ["FIGURES", "OUTPUTS", "better_mean", "compute", "curves", "draw", "draw_residual", "grid"]
 
 SPLITS, SIZES = range(10), (5, 10, 20, 50, 100, 200, 400)
 ROWS = 400

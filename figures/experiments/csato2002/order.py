@@ -13,10 +13,10 @@ import numpy as np
 
 from figures.drawing import style
 from figures.experiments.csato2002 import problems
-from figures.experiments.csato2002.problems import error_rates, prepare
+from figures.experiments.csato2002.problems import error_rates
 from pepcore import online
 
-__all__ = ["FIGURES", "OUTPUTS", "compute", "draw", "error_rates", "grid", "prepare", "spread"]
+__all__ = ["FIGURES", "OUTPUTS", "compute", "draw", "error_rates", "grid", "spread"]
 
 MODES = ("all", "fixed", "budget")
 ORDERS = range(20)

@@ -38,12 +38,6 @@ class Problem(NamedTuple):
                 metrics.nll(self.y_test, *self.likelihood.predict(mean, variance)))
 
 
-def prepare():
-    """Stop at once when a data set is missing."""
-    for data in DATA:
-        datasets.load(data)
-
-
 def error_rates(row):
     """Those outputs of a study's row that are rates of wrong labels; for real targets the same columns hold the SMSE."""
     return [name for name in row if name.startswith("error_")] if row["data"] in CLASSIFICATION else []

@@ -12,10 +12,10 @@ from sklearn.cluster import KMeans
 
 from figures.drawing import style
 from figures.experiments.csato2002 import problems
-from figures.experiments.csato2002.problems import error_rates, prepare
+from figures.experiments.csato2002.problems import error_rates
 from pepcore import exact, online, power_ep
 
-__all__ = ["FIGURES", "OUTPUTS", "compute", "curves", "draw", "draw_tolerance", "error_rates", "grid", "prepare"]
+__all__ = ["FIGURES", "OUTPUTS", "compute", "curves", "draw", "draw_tolerance", "error_rates", "grid"]
 
 SPLITS = range(5)
 LIMITS = [("budget", M) for M in (5, 10, 20, 50, 100)] + [("tolerance", t) for t in (0.3, 0.1, 0.01, 0.001)]

@@ -11,10 +11,10 @@ import pandas as pd
 
 from figures.drawing import style
 from figures.experiments.csato2002 import problems
-from figures.experiments.csato2002.problems import error_rates, prepare
+from figures.experiments.csato2002.problems import error_rates
 from pepcore import online
 
-__all__ = ["FIGURES", "OUTPUTS", "compute", "curves", "draw", "error_rates", "grid", "prepare", "steady"]
+__all__ = ["FIGURES", "OUTPUTS", "compute", "curves", "draw", "error_rates", "grid", "steady"]
 
 SPLITS, BUDGETS = range(10), (20, 50)
 ROWS, SWEEPS = 400, 8

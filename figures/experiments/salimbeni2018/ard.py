@@ -5,7 +5,6 @@ All else is as in `salimbeni_tables`, the two runs in weights on the first set i
 
 from figures.experiments.salimbeni2018 import tables
 from figures.experiments.salimbeni2018.problems import problem
-from pepcore import datasets
 
 SETS = ("kin40k", "elevators", "pol", "protein", "keggdirected")
 OUTPUTS = tables.OUTPUTS
@@ -15,12 +14,6 @@ def grid():
     """All methods on all sets, set by set."""
     first = [{"data": SETS[0], "method": method, "split": 0} for method in tables.IN_WEIGHTS]
     return first + [{"data": data, "method": method, "split": 0} for data in SETS for method in tables.METHODS]
-
-
-def prepare():
-    """Stop at once when a data set is missing."""
-    for data in SETS:
-        datasets.load(data)
 
 
 def compute(data, method, split, steps=tables.STEPS):

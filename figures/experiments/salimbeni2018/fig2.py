@@ -13,7 +13,7 @@ import numpy as np
 from figures.drawing import style
 from figures.experiments import runner
 from figures.experiments.salimbeni2018.problems import BASES, options_of, problem
-from pepcore import Gaussian, datasets, decoupled
+from pepcore import Gaussian, decoupled
 from pepcore.decoupled.bases import Bases
 from pepcore.decoupled.bound import data_terms, kl_divergence
 from pepcore.decoupled.natural import optimum
@@ -35,12 +35,6 @@ LOWEST = 1e-9  # share of the gap that still has a logarithm
 def grid():
     """Every basis on both sets; natural steps are the same in all coordinates, so that OrthNatWeights would be OrthNat."""
     return [{"data": data, "basis": basis} for data in DATA for basis in LOOKS]
-
-
-def prepare():
-    """Stop at once when a data set is missing."""
-    for data in DATA:
-        datasets.load(data)
 
 
 def compute(data, basis, points=POINTS, rows=None, checkpoints=CHECKPOINTS):

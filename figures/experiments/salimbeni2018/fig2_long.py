@@ -5,9 +5,9 @@ OrthNat has one per cent of the gap left after some 2100 iterations. Whether Ort
 """
 
 from figures.experiments.salimbeni2018 import fig2
-from pepcore import datasets
 
 CHECKPOINTS = (0, 1000, 10_000, 20_000, 25_000, 30_000)
+READS = ("kin40k",)
 OUTPUTS = (*(f"{name}_{number}" for name in fig2.MEASURED for number in CHECKPOINTS), "bound_optimum",
            "log_likelihood_optimum")
 
@@ -15,11 +15,6 @@ OUTPUTS = (*(f"{name}_{number}" for name in fig2.MEASURED for number in CHECKPOI
 def grid():
     """The curve by values, and that by weights."""
     return [{"data": "kin40k", "basis": basis} for basis in ("Orth", "OrthWeights")]
-
-
-def prepare():
-    """Stop at once when the data set is missing."""
-    datasets.load("kin40k")
 
 
 def compute(data, basis, checkpoints=CHECKPOINTS):

@@ -11,11 +11,11 @@ from figures.experiments import runner
 from figures.experiments.salimbeni2018 import conditioning
 from figures.experiments.salimbeni2018.fig2 import POINTS
 from figures.experiments.salimbeni2018.problems import problem
-from pepcore import datasets
 
 ROWS = 36_000  # all that are trained on
 BASES = (*conditioning.BASES, "orthogonal-weights")
 STEPS = (100, 1000, 10_000, 20_000)
+READS = ("kin40k",)
 OUTPUTS = ("condition_scaled", "beta_condition_scaled", "prior_condition_scaled", "likelihood_condition_scaled",
            "prior_at_flattest", "correlation", "largest", *(f"left_{steps}" for steps in STEPS))
 
@@ -23,11 +23,6 @@ OUTPUTS = ("condition_scaled", "beta_condition_scaled", "prior_condition_scaled"
 def grid():
     """Each basis with all training rows."""
     return [{"data": "kin40k", "rows": ROWS, "basis": basis} for basis in BASES]
-
-
-def prepare():
-    """Stop at once when the data set is missing."""
-    datasets.load("kin40k")
 
 
 def compute(data, rows, basis, points=POINTS):

@@ -12,11 +12,11 @@ before the runs.
 
 from figures.experiments.salimbeni2018 import tables
 from figures.experiments.salimbeni2018.problems import problem
-from pepcore import datasets
 
 DATA, SPLIT, EASY = "magic", 0, 3
 RUNS = (("numbered", "CoupledNat_400"), ("numbered", "OrthNat"), ("each its own", "CoupledNat_400"),
         ("twice as long", "CoupledNat_400"), ("easy split", "CoupledNat_400"))
+READS = (DATA,)
 OUTPUTS = tables.OUTPUTS
 
 
@@ -26,11 +26,6 @@ def grid():
 
 def error_rates(row):
     return tables.error_rates({"data": DATA})
-
-
-def prepare():
-    """Stop at once when the data set is missing."""
-    datasets.load(DATA)
 
 
 def compute(guess, method, steps=tables.STEPS):

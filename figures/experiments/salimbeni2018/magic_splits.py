@@ -4,20 +4,15 @@ It is quick and has nothing to do with our methods, so it can tell easy test row
 """
 
 from figures.experiments.salimbeni2018.problems import problem
-from pepcore import datasets
 
 DATA, SPLITS = "magic", 8
 PENALTY = 10.0  # scikit-learn's C; its kernel is a squared exponential
+READS = (DATA,)
 OUTPUTS = ("error_rate",)
 
 
 def grid():
     return [{"split": split} for split in range(SPLITS)]
-
-
-def prepare():
-    """Stop at once when the data set is missing."""
-    datasets.load(DATA)
 
 
 def compute(split):

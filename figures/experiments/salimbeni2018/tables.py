@@ -11,7 +11,7 @@ have the robust-max likelihood and 20 minutes of processor time a run, which end
 import time
 
 from figures.experiments.salimbeni2018.problems import options_of, problem
-from pepcore import datasets, decoupled
+from pepcore import decoupled
 from pepcore.multiclass import RobustMax
 
 REGRESSION = ("kin40k", "pol", "elevators", "protein", "keggdirected", "keggundirected", "bike")
@@ -37,12 +37,6 @@ def grid():
 def error_rates(row):
     """Those outputs of a row that are rates of wrong labels."""
     return () if row["data"] in REGRESSION else ("mae", "rmse")
-
-
-def prepare():
-    """Stop at once when a data set is missing."""
-    for data in SETS:
-        datasets.load(data)
 
 
 def compute(data, method, split, steps=STEPS, minutes=MINUTES):

@@ -21,6 +21,7 @@ SPLITS = range(20)
 ITERATIONS = 250
 CHECKPOINTS = (1, 2, 5, 10, 15, 20, 30, 50, 75, 100, 150, 200, 250)
 TOLERANCE, MAX_SWEEPS = 1e-3, 100
+READS = ("vehicle",)
 OUTPUTS = ("final_evidence", "nll", "error_rate",
            *(f"{name}_{number}" for name in ("evidence", "seconds") for number in CHECKPOINTS))
 NAMES = {"outer": "outer", "inner": "inner, approximate gradient", "inner-exact": "inner, exact gradient"}
@@ -29,11 +30,6 @@ NAMES = {"outer": "outer", "inner": "inner, approximate gradient", "inner-exact"
 def grid():
     """Split by split, the short runs first."""
     return [{"split": split, "update": update} for split in SPLITS for update in UPDATES]
-
-
-def prepare():
-    """Stop at once when the data are missing."""
-    tables.datasets.load("vehicle")
 
 
 def compute(split, update, iterations=ITERATIONS, percent=20, perturbation=0.0, start=None):

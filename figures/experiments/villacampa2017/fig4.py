@@ -27,6 +27,7 @@ CLASSES, JITTER = 6, 1e-6
 EPSILON = 1e-3 * (CLASSES - 1) / CLASSES  # of a wrong label; the paper replaces one in a thousand by any of the classes
 CHECKPOINTS = (1, 2, 5, 10, 20, 30, 50, 75, 100, 150, 200, 250)  # updates, for L-BFGS points better than all before
 MEASURED = ("nll", "error_rate", "expected", "seconds")
+READS = (DATA,)
 OUTPUTS = tuple(f"{name}_{number}" for name in MEASURED for number in CHECKPOINTS)
 NAMES = {"sep": "SEP", "gfitc": "GFITC", "vi": "VI"}
 COLOURS = {"sep": style.CYCLE[3], "gfitc": style.CYCLE[2], "vi": style.colours["vfe"]}
@@ -38,11 +39,6 @@ TICKS = {"nll": ((0.3, 0.4, 0.6, 1, 2), ("0.3", "0.4", "0.6", "1", "2")),
 def grid():
     """Split by split."""
     return [{"split": split, "M": M, "method": method} for split in SPLITS for M in SIZES for method in METHODS]
-
-
-def prepare():
-    """Stop at once when the data are missing."""
-    tables.datasets.load(DATA)
 
 
 def compute(split, M, method, iterations=ITERATIONS):

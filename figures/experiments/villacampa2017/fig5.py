@@ -28,6 +28,7 @@ from pepcore.multiclass.minibatch import fit_minibatch
 M = 200
 RUNS = (("sep", "shared"), ("sep", "own"), ("vi", "shared"), ("vi", "own"), ("ep", "shared"), ("ep", "own"))
 MEASURED = ("error_rate", "nll", "seconds")
+READS = ("mnist",)
 OUTPUTS = tuple(f"{name}_{number}" for name in MEASURED for number in CHECKPOINTS)
 NAMES = {"sep": "stochastic EP", "ep": "EP", "vi": "VI"}
 SHORT = NAMES | {"sep": "SEP"}
@@ -41,11 +42,6 @@ COLOURS = {"sep": style.CYCLE[3], "ep": style.colours["ep"], "vi": style.colours
 def grid():
     """What the paper's claim is about first."""
     return [{"method": method, "pseudo_inputs": kind} for method, kind in RUNS]
-
-
-def prepare():
-    """Stop at once when the data are missing."""
-    digits()
 
 
 def compute(method, pseudo_inputs, rows=None, size=M, epochs=EPOCHS, checkpoints=CHECKPOINTS, rate=RATE):

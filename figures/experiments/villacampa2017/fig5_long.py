@@ -9,8 +9,8 @@ from figures.experiments.villacampa2017 import fig5
 EPOCHS, STEPS_OF_AN_EPOCH = 60, 300
 STEPS = EPOCHS * STEPS_OF_AN_EPOCH
 CHECKPOINTS = (10, 30, 100, 300, 1000, 3000, 6000, 9000, 12000, 13500, 15000, 16500, 18000)
+READS = fig5.READS
 OUTPUTS = tuple(f"{name}_{number}" for name in fig5.MEASURED for number in CHECKPOINTS)
-prepare = fig5.prepare
 
 
 def grid():

@@ -12,7 +12,6 @@ from figures.experiments.villacampa2017.tables import DATA
 
 PERCENT, METHODS, LENGTHS, SPLITS = 5, ("ep", "sep", "vi"), (15, 30, 60), range(5)
 OUTPUTS = ("nll", "error_rate")
-prepare = tables.prepare
 
 
 def grid():

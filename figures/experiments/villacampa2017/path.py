@@ -11,17 +11,13 @@ from figures.experiments.villacampa2017 import fig1
 PERTURBATION = 1e-12
 OTHER = 100                                                     # added to the seed of the start
 TWINS = ("rounding", "start")
+READS = fig1.READS
 OUTPUTS = ("final_evidence", "nll")
 
 
 def grid():
     """All runs of `vil_fig1`, first with the perturbation."""
     return [{"twin": twin} | run for twin in TWINS for run in fig1.grid()]
-
-
-def prepare():
-    """Stop at once when the data are missing."""
-    fig1.prepare()
 
 
 def compute(twin, split, update, iterations=fig1.ITERATIONS):

@@ -33,12 +33,6 @@ def grid():
             for split in SPLITS for data in DATA for percent in PERCENT for method in METHODS]
 
 
-def prepare():
-    """Stop at once when a data set is missing."""
-    for data in DATA:
-        datasets.load(data)
-
-
 def compute(data, split, percent, method, iterations=ITERATIONS):
     """One run: learn on the training part, measure on the test part."""
     X, y, X_test, y_test = standardised(data, split)
