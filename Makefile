@@ -22,8 +22,7 @@ book: ready       ## execute the chapters and build the site
 	@PEPCORE_PROGRESS=0 $(BIN)/python tools/build_book.py
 
 test: lint book   ## everything that proves package and book right
-	PEPCORE_PROGRESS=0 $(BIN)/python -m pytest -n 2 --dist loadscope --nbval-built --nbval-sanitize-with tests/nbval_sanitise.cfg \
-	  tests chapters
+	PEPCORE_PROGRESS=0 $(BIN)/python -m pytest -n 2 --dist loadscope --nbval-built tests chapters
 
 lint: ready       ## ruff, mypy, spelling and grammar
 	$(BIN)/ruff check .

@@ -2,7 +2,7 @@
 
 nbval executes each notebook a second time. The build has just executed all of them, with the same package and in new
 kernels, so `pytest --nbval-built tests chapters` takes the outputs from the build's cache. All else is nbval's: what it
-collects, how it cleans outputs (--nbval-sanitize-with) and when it calls them different.
+collects, and when it calls outputs different.
 """
 
 import copy
@@ -28,7 +28,6 @@ class BuiltNotebook(IPyNbFile):
     def setup(self):
         from jupyter_cache import get_cache
 
-        self.setup_sanitize_files()
         if not build_book.is_current():
             pytest.skip("the site was not built from the present sources: run `make book` first")
         _, executed = get_cache(build_book.CACHE).merge_match_into_notebook(copy.deepcopy(self.nb))

@@ -41,7 +41,7 @@ def setting(formulas):
     result = json.loads(done.stdout)
     wrong = [tex for (tex, _), one in zip(formulas, result["html"]) if "<mjx-merror" in one]
     if wrong:
-        raise ValueError(f"MathJax cannot set {wrong}")
+        raise ValueError(f"MathJax cannot set these formulas; search the chapters for them and mend them: {wrong}")
     return result["html"], result["css"]
 
 

@@ -33,9 +33,9 @@ FIRST = ("sites", "features", "posterior", "exact", "power_ep", "training")  # w
 WIDTH, HEIGHT, STEP, ACROSS = 132, 30, 62, 156  # of a box, from floor to floor, from room to room, in pixels
 
 
-def modules(package=PACKAGE):
+def modules():
     """name -> path of every module below the package's own __init__, "kernels.stationary" for example."""
-    paths = {path.relative_to(package).with_suffix("").parts: path for path in package.rglob("*.py")}
+    paths = {path.relative_to(PACKAGE).with_suffix("").parts: path for path in PACKAGE.rglob("*.py")}
     return {".".join(parts).removesuffix(".__init__"): path for parts, path in paths.items() if parts != ("__init__",)}
 
 
@@ -57,10 +57,10 @@ def room(name):
     return name.partition(".")[0]
 
 
-def foundations(package=PACKAGE):
+def foundations():
     """room -> set of the other rooms that it imports from."""
     found = {name: set() for name in FLOOR}
-    for name, path in modules(package).items():
+    for name, path in modules().items():
         found[room(name)] |= {room(other) for other in imported(path)} - {room(name)}
     return found
 
@@ -96,17 +96,17 @@ def drawing():
         for other in sorted(others):
             u, v = place[other]
             lines.append(f'<path d="M{x:.0f} {y + half:.0f}C{x:.0f} {y + STEP * 0.7:.0f} {u:.0f} {v - STEP * 0.7:.0f} '
-                         f'{u:.0f} {v - half:.0f}"/>')  # fmt: skip
+                         f'{u:.0f} {v - half:.0f}"/>')
     boxes = []
     for name, (x, y) in place.items():
         label = f"{FIRST.index(name) + 1}. {name}" if name in FIRST else name
         kind = ' class="first"' if name in FIRST else ""
         corner = f'x="{x - WIDTH / 2:.0f}" y="{y - HEIGHT / 2:.0f}" width="{WIDTH}" height="{HEIGHT}" rx="6"'
         boxes.append(f'<a href="#module-pepcore.{name}"{kind}><rect {corner}/>'
-                     f'<text x="{x:.0f}" y="{y + 5:.0f}">{escape(label)}</text></a>')  # fmt: skip
+                     f'<text x="{x:.0f}" y="{y + 5:.0f}">{escape(label)}</text></a>')
     title = f"{len(FLOOR)} files and folders on {len(FLOORS)} floors; each imports only from floors below its own"
     return (f'<svg class="package-map" role="group" viewBox="0 0 {size[0]} {size[1]}" aria-label="{title}">'
-            f'<g class="lines">{"".join(lines)}</g>{"".join(boxes)}</svg>')  # fmt: skip
+            f'<g class="lines">{"".join(lines)}</g>{"".join(boxes)}</svg>')
 
 
 def table():

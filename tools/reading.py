@@ -59,7 +59,10 @@ class Times:
         return sum(exercise.minutes for exercise in self.exercises)
 
     def section(self, title):
-        return next(section for section in self.sections if section.title == title)
+        for section in self.sections:
+            if section.title == title:
+                return section
+        raise ValueError(f"there is no section {title!r}; the sections are: {', '.join(one.title for one in self.sections)}")
 
 
 @cache

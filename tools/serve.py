@@ -20,7 +20,8 @@ def server(first=FIRST_PORT, count=100):
             if problem.errno != errno.EADDRINUSE:
                 raise
             print(f"Port {port} is taken.")
-    sys.exit(f"The ports {first} to {first + count - 1} are all taken.")
+    sys.exit(f"The ports {first} to {first + count - 1} are all taken; end a program that uses one, or "
+             "open _build/html/index.html in a browser.")
 
 
 def main():

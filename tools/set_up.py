@@ -155,9 +155,9 @@ def step(what, command):
     print("... took %.0f s" % (time.time() - started))
 
 
-def run(command, settings=None):
+def run(command):
     """Run a command in the root; if it fails, end with a sentence about what is in the way, or with its last words."""
-    failed, said = call(command, settings)
+    failed, said = call(command)
     if failed:
         last = "\n".join(said.strip().split("\n")[-15:])
         sys.exit(sentence(said) or "%s\n\nThe command %r failed; its last words stand above." % (last, " ".join(command)))

@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 READ = {".md", ".py", ".toml", ".js", ".cjs", ".css", ".ipynb"}
-FOREIGN = ("data/", "tools/inventories/", "figures/results/", "figures/published/")   # not our words
+FOREIGN = ("data/", "figures/results/", "figures/published/")   # not our words
 MADE = {"node_modules", "build", "dist", "__pycache__"}     # by tools
 
 # (pattern, what is wrong). In prose only: formulas, code and the targets of links are taken out first.

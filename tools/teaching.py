@@ -31,12 +31,20 @@ def kept():
 
 def route(name):
     """The parts of a route."""
-    return next(one for one in kept()["route"] if one["name"] == name)["part"]
+    return _entry("route", "name", name)["part"]
 
 
 def lesson(chapter):
     """The plan of a class."""
-    return next(one for one in kept()["lesson"] if one["chapter"] == chapter)
+    return _entry("lesson", "chapter", chapter)
+
+
+def _entry(kind, key, wanted):
+    """The route or lesson in the file whose `key` is `wanted`."""
+    named = {one[key]: one for one in kept()[kind]}
+    if wanted not in named:
+        raise ValueError(f"{FILE.name} has no {kind} called {wanted!r}; it has: {', '.join(named)}")
+    return named[wanted]
 
 
 class Material:

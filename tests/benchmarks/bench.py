@@ -40,7 +40,7 @@ class Worker:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.complaints, text=True,
             env={**os.environ, **limits, "PYTHONPATH": str(HERE.parent.parent), "CUDA_VISIBLE_DEVICES": ""},
             preexec_fn=(lambda: os.sched_setaffinity(0, cores)) if cores else None,
-        )  # fmt: skip
+        )
 
     def take_turn(self):
         try:
@@ -100,7 +100,7 @@ def rows_of(group, workers, threads, versions):
             "size": entry.size, "threads": threads, "turns": len(worker.turns),
             "seconds": statistics.median(seconds[worker]), "least": min(seconds[worker]), "most": max(seconds[worker]),
             "megabytes": max(turn["megabytes"] for turn in worker.turns), "values": values[worker],
-        }  # fmt: skip
+        }
 
 
 def times_to_evidence(workers):
@@ -142,7 +142,7 @@ def present():
             pythons[name], versions[name] = python, done.stdout.strip()
         else:
             print(f"{environment.package} is left out: install {environment.install} into an environment and set "
-                  f"{environment.setting} to its interpreter")  # fmt: skip
+                  f"{environment.setting} to its interpreter")
     return pythons, versions
 
 
@@ -168,7 +168,7 @@ def max_rows(entry):
 def show(row):
     name = f"{row['package']} {row['method']}"
     print(f"{row['group']:16} {'×'.join(map(str, row['size'])):>18} {row['threads']} thread(s)  {name:50}"
-          f"{row['seconds']:10.4f} s {row['megabytes']:8.0f} MB", flush=True)  # fmt: skip
+          f"{row['seconds']:10.4f} s {row['megabytes']:8.0f} MB", flush=True)
 
 
 def main():

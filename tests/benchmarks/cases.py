@@ -33,10 +33,10 @@ def regression(size):
     ours = [("pepcore", "regression", method, {"alpha": alpha}) for method, alpha in ((VFE, 0.0), (PEP, 0.5))]
     theirs = [("gpflow", "regression", VFE, {"method": "vfe"}), ("gpflow", "regression", FITC, {"method": "fitc"}),
               ("gpy", "regression", VFE, {"method": "vfe"}), ("gpy", "regression", PEP, {"method": "pep"}),
-              ("gpytorch", "regression", VFE, {})]  # fmt: skip
+              ("gpytorch", "regression", VFE, {})]
     floor = [("floor", "product", "one M × N × M product", {})]
     return [Entry(side, function, "regression", size, method, options)
-            for side, function, method, options in ours + theirs + floor]  # fmt: skip
+            for side, function, method, options in ours + theirs + floor]
 
 
 def probit(size, alpha):
@@ -50,16 +50,16 @@ def probit(size, alpha):
 def class_step(size):
     """A step on a batch."""
     ours = [Entry("pepcore", "class_step", "classes", size, name, {"approximation": approximation})
-            for name, approximation in (("SEP, with Adam", "sep"), ("variational, with Adam", "vi"))]  # fmt: skip
+            for name, approximation in (("SEP, with Adam", "sep"), ("variational, with Adam", "vi"))]
     theirs = [Entry("gpflow", "class_step", "classes", size, name, {"natural": natural})
-              for name, natural in (("variational, natural gradient and Adam", True), ("variational, Adam", False))]  # fmt: skip
+              for name, natural in (("variational, natural gradient and Adam", True), ("variational, Adam", False))]
     return ours + theirs
 
 
 def orthogonal_step(size):
     return [Entry(side, "orthogonal_step", "two_bases", size, name, {"natural": natural})
             for side in ("pepcore", "gpytorch")
-            for name, natural in (("natural gradient and Adam", True), ("Adam", False))]  # fmt: skip
+            for name, natural in (("natural gradient and Adam", True), ("Adam", False))]
 
 
 def learn(size, evaluations):
@@ -73,7 +73,7 @@ def growth(sizes):
 
 def estimators(name):
     return [Entry(side, "estimate", "bundled", (name,), method)
-            for side, method in (("pepcore", "sparse, Power EP"), ("sklearn", "exact"))]  # fmt: skip
+            for side, method in (("pepcore", "sparse, Power EP"), ("sklearn", "exact"))]
 
 
 RACES = [

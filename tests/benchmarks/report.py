@@ -16,7 +16,7 @@ from figures.drawing.table import true_minus
 
 RESULTS = Path(__file__).resolve().parent / "results"
 NAMES = {"pepcore": "pepcore", "gpflow": "GPflow", "gpy": "GPy", "gpytorch": "GPyTorch", "sklearn": "scikit-learn",
-         "floor": "–"}  # fmt: skip
+         "floor": "–"}
 COLOURS = {"pepcore": "#ee4312", "gpflow": "#00729f", "gpy": "#00806a", "gpytorch": "#6b5fc4"}
 THEORY = {"N": "1", "M": "at most 2", "D": "at most 1", "C": "at most 1"}
 PLACE = {"N": 0, "M": 2, "D": 1, "C": 0}  # in the size
@@ -70,7 +70,7 @@ def beside(rows, size):
             number(row["seconds"]) if row["threads"] == 1 else "–", number(two["seconds"]) if two else "–",
             "–" if row["package"] == "floor" else number(row["seconds"] / counterpart(row, same)["seconds"]),
             number(row["seconds"] / floor["seconds"]) if floor else "–", number(row["megabytes"]),
-        ])  # fmt: skip
+        ])
     return table
 
 
@@ -92,7 +92,7 @@ def counterpart(row, same):
     words = row["method"].split()
     alike = [other for other in ours if other["method"].split()[-1] == words[-1]]
     nearest = [[other for other in alike if other["method"] == row["method"]],
-               [other for other in alike if other["method"].split()[0] == words[0]], alike, ours]  # fmt: skip
+               [other for other in alike if other["method"].split()[0] == words[0]], alike, ours]
     return next(others[0] for others in nearest if others)
 
 
@@ -106,7 +106,7 @@ def learning(rows):
     for row in rows:
         best, _, evaluations = row["values"]
         table.append([NAMES[row["package"]], number(row["seconds"]), f"{number(row['least'])} to {number(row['most'])}",
-                      str(evaluations), true_minus(f"{best:.1f}")])  # fmt: skip
+                      str(evaluations), true_minus(f"{best:.1f}")])
     return table
 
 
@@ -115,7 +115,7 @@ def estimators(rows):
     for row in rows:
         error, density = row["values"]
         table.append([row["size"][0].replace("_", " "), NAMES[row["package"]], row["method"], f"{error:.3f}",
-                      true_minus(f"{density:.3f}"), number(row["seconds"])])  # fmt: skip
+                      true_minus(f"{density:.3f}"), number(row["seconds"])])
     return table
 
 
@@ -174,7 +174,7 @@ def draw_regression(results):
     ax = fig.subplots()
     for place, (name, colour) in enumerate(COLOURS.items()):
         best = [min((row["seconds"] for row in rows if tuple(row["size"]) == size and row["package"] == name), default=np.nan)
-                for size in sizes]  # fmt: skip
+                for size in sizes]
         ax.bar(np.arange(len(sizes)) + 0.2 * (place - 1.5), best, 0.18, color=colour, label=NAMES[name])
     ax.set_xticks(range(len(sizes)), [f"N = {size[0]:,}".replace(",", " ") for size in sizes])
     ax.set(yscale="log", ylabel="seconds")

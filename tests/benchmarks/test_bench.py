@@ -66,7 +66,7 @@ def test_the_exponent_of_a_power_law_is_found():
 @pytest.mark.parametrize(("method", "nearest"), [
     ("VFE", "VFE"), ("FITC", "VFE"), ("EP, α = 1", "Power EP, α = 1"), ("variational, Adam", "variational, with Adam"),
     ("variational, natural gradient and Adam", "variational, with Adam"),
-])  # fmt: skip
+])
 def test_a_time_is_compared_with_that_of_the_nearest_method(method, nearest):
     ours = ["VFE", "Power EP, α = 0.5", "Power EP, α = 1", "SEP, with Adam", "variational, with Adam"]
     rows = [{"package": "pepcore", "method": name} for name in ours]

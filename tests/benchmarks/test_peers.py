@@ -21,7 +21,7 @@ SHARED = list(collect.rows(STORED))
 def ours():
     """What with_pepcore.py prints now."""
     done = subprocess.run([sys.executable, "with_pepcore.py"], cwd=PEERS, capture_output=True, text=True, check=True,
-                          env={**collect.os.environ, "PYTHONPATH": str(ROOT)})  # fmt: skip
+                          env={**collect.os.environ, "PYTHONPATH": str(ROOT)})
     assert "Warning" not in done.stderr, done.stderr
     return json.loads(done.stdout.splitlines()[-1])["values"]
 
@@ -57,7 +57,7 @@ def test_our_bound_of_the_decoupled_model_is_above_that_of_gpytorch(ours):
 
 def test_the_estimators_run_as_the_page_shows():
     done = subprocess.run([sys.executable, "with_estimators.py"], cwd=PEERS, capture_output=True, text=True, check=False,
-                          env={**collect.os.environ, "PYTHONPATH": str(ROOT)})  # fmt: skip
+                          env={**collect.os.environ, "PYTHONPATH": str(ROOT)})
     assert done.returncode == 0, done.stderr
 
 

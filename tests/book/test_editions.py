@@ -119,7 +119,6 @@ def errors(notebook):
                      if output.output_type == "error")
 
 
-@pytest.mark.slow
 def test_marks_are_full_none_and_partial(marked):
     chapter, found = marked
     points = {task.name: task.points - task.by_hand for task in tasks(chapter)}
@@ -136,7 +135,6 @@ def test_marks_are_full_none_and_partial(marked):
         assert f"{name}: {hint}" in found["mistaken"].said
 
 
-@pytest.mark.slow
 def test_hints_reach_the_students(editions, marked):
     """nbgrader's feedback, a page, holds the hints and nothing of the checkers."""
     chapter, _ = marked

@@ -87,7 +87,6 @@ def page():
         browser.close()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("path", build_book.chapters(), ids=lambda path: path.stem)
 def test_a_chapter_reads_in_jupyterlab(jupyterlab, page, path):
     """Boxes, labels and links are set, not shown as they are written, and no window covers them."""
@@ -111,7 +110,6 @@ def insist(act, expected, text):
                 raise
 
 
-@pytest.mark.slow
 def test_sliders_and_answers_are_live_in_jupyterlab(jupyterlab, page):
     """In the first chapter, with its first cell run: its slider draws another picture, and an answer is judged in place."""
     from playwright.sync_api import expect

@@ -52,7 +52,7 @@ def test_a_changed_output_is_noticed(site, tmp_path):
     output["text"] = re.sub(r"(\d\.)(\d)", lambda found: found[1] + str((int(found[2]) + 1) % 10), "".join(output["text"]),
                             count=1)
     (tmp_path / "other.ipynb").write_text(json.dumps(notebook))
-    settings = ["--nbval-built", "--nbval-sanitize-with", ROOT / "tests/nbval_sanitise.cfg", "-p", "no:cacheprovider"]
+    settings = ["--nbval-built", "-p", "no:cacheprovider"]
     command = [sys.executable, "-m", "pytest", *settings, f"--rootdir={ROOT}", "-c", ROOT / "pyproject.toml", "-m", "book",
                "-k", "ipynb", ROOT / "tests/book/test_notebooks.py", tmp_path]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

@@ -28,7 +28,6 @@ def test_an_unknown_place_for_the_solutions_is_refused(monkeypatch):
 
 
 @pytest.mark.book
-@pytest.mark.slow
 def test_a_chapter_on_paper(site, tmp_path, monkeypatch):
     if not any(map(shutil.which, make_pdf.INSTALLED)):
         pytest.skip(NEEDS_BROWSER)

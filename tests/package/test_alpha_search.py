@@ -52,7 +52,7 @@ def test_the_first_power_of_each_fold_has_the_score_of_a_fresh_fit():
     ({"max_evaluations": 40}, {"max_evaluations": 10}),
     ({"batch": 20, "epochs": 8}, {"batch": 20, "epochs": 2}),
     ({"batch": 20}, {"batch": 20, "epochs": 83}),  # of 334, which make 1000 steps on sixty data
-], ids=["evaluations", "epochs", "usual epochs"])  # fmt: skip
+], ids=["evaluations", "epochs", "usual epochs"])
 def test_a_later_power_starts_where_the_one_before_it_ended_and_has_a_quarter_of_its_length(fresh, later):
     X, y = curve()
     model = search(cv=[(np.arange(60), np.arange(60, 80))], alphas=(0.5, 1.0), **fresh).fit(X, y)

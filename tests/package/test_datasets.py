@@ -415,7 +415,7 @@ def test_generated_data_can_be_sent_to_another_process(make):
 @pytest.mark.parametrize(("make", "formula"), [
     (datasets.snelson_like, lambda x: 2 / 3 * np.sin(3 * x) + 0.5 * np.cos(1.3 * x + 1)),
     (partial(datasets.banana, steepness=2.0), lambda a, b: 2 * (b + 1 - a**2) / np.sqrt(1 + 4 * a**2)),
-], ids=["snelson_like", "banana"])  # fmt: skip
+], ids=["snelson_like", "banana"])
 def test_a_latent_function_is_its_formula(make, formula):
     data = make(seed=1, N=50)
     np.testing.assert_allclose(data.truth["f"], formula(*data.X.T))

@@ -488,7 +488,7 @@ def gpflow(setting):
     bases = Bases.build(kernel, data["Z"], np.zeros((0, 2)), jitter=1e-6 / float(data["s2"]))
     q_mu, q_root = data[f"bernoulli_{setting}__q_mu"][:, 0], np.asfortranarray(data[f"bernoulli_{setting}__q_sqrt"][0])
     parameters = {"white": lambda: Hybrid.from_process(bases, Process(q_mu, np.zeros(0), q_root)),
-                  "unwhite": lambda: Hybrid(np.zeros(0), q_mu, q_root)}[setting]()  # fmt: skip
+                  "unwhite": lambda: Hybrid(np.zeros(0), q_mu, q_root)}[setting]()
     y = 2.0 * data["y_bin"][:, 0] - 1.0
     return (
         {key.split("__")[1]: data[key] for key in data if key.startswith(f"bernoulli_{setting}")},
@@ -649,7 +649,7 @@ def test_the_units_of_the_inputs_do_not_matter():
     def learnt(scales):
         points = beta * scales, gamma * scales, X * scales
         return decoupled.infer(SquaredExponential(1.0, scales), *points, y, Gaussian(NOISE), steps=5, rate=0.05,
-                               optimise=("beta", "gamma", "kernel")).bases  # fmt: skip
+                               optimise=("beta", "gamma", "kernel")).bases
 
     scales = np.array([1e-3, 1e3])
     plain, scaled = learnt(np.ones(2)), learnt(scales)
@@ -905,7 +905,7 @@ def test_no_array_of_the_caller_is_written_to():
     for array in vars(start).values():
         array.setflags(write=False)
     decoupled.infer(KERNEL, beta, gamma, X, y, Gaussian(NOISE), steps=3, batch=10, columns=3, start=start,
-                    optimise=("kernel", "beta", "gamma", "likelihood"))  # fmt: skip
+                    optimise=("kernel", "beta", "gamma", "likelihood"))
     assert all(np.array_equal(one, other) for one, other in zip(arrays, before, strict=True))
 
 

@@ -99,13 +99,13 @@ def test_every_basis_learns_three_classes(basis, natural):
     X, y, _, _ = problem(200)
     gamma = None if basis == "coupled" else X[12:40]
     fit = decoupled.infer(SquaredExponential(5.0, [1.0, 1.0]), X[:12], gamma, X, y, RobustMax(C), basis=basis, natural=natural,
-                          steps=150, step=0.1, rate=0.03, batch=100, columns=10, optimise=("kernel", "beta"))  # fmt: skip
+                          steps=150, step=0.1, rate=0.03, batch=100, columns=10, optimise=("kernel", "beta"))
     assert fit.log_evidence > fit.trace()[0] + 500
     probability = fit.predict_y(X)
     assert probability.shape == (200, C)
     assert np.mean(probability.argmax(axis=1) == y) > 0.85
     again = decoupled.infer(fit.bases.kernel, fit.bases.beta, None if gamma is None else fit.bases.gamma, X, y, RobustMax(C),
-                            basis=basis, natural=natural, steps=1, start=fit.parameters)  # fmt: skip
+                            basis=basis, natural=natural, steps=1, start=fit.parameters)
     assert again.trace()[0] == pytest.approx(fit.log_evidence, rel=1e-9)
 
 

@@ -232,7 +232,7 @@ def test_too_few_sweeps_are_told_truly():
     lambda Z, X, y: multiclass.infer(KERNEL, Z, X, y > 0, max_sweeps=1),
     lambda Z, X, y: online.infer(KERNEL, X, y, Probit(), max_sweeps=2),
     lambda Z, X, y: training.fit(KERNEL, X, y, Z=Z, infer=power_ep.infer, likelihood=Probit(), max_sweeps=1, max_evaluations=1),
-])  # fmt: skip
+])
 def test_the_warning_names_the_line_that_called_the_package(call):
     with pytest.warns(RuntimeWarning, match="not converged after") as caught:
         call(*problem(8))

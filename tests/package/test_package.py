@@ -165,7 +165,6 @@ def source(tmp_path_factory):
     return shutil.copytree(ROOT, copy, ignore=ignored)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["folder", "sdist"])
 def test_package_installs_on_its_own(kind, source, wheels, tmp_path):
     """`pip install .` in a fresh environment brings all that is needed to fit a model, and nothing of the book."""

@@ -73,7 +73,7 @@ def learnt_classes(**options):
 def classes_on_batches(approximation):
     options = {"approximation": approximation, "batch": 10, "epochs": 5, "classes": C}
     return Case(multiclass.fit_minibatch, lambda **o: multiclass.fit_minibatch(KERNEL, Z, (X, CLASSES), **options, **o),
-                RobustMax, gradient=False)  # fmt: skip
+                RobustMax, gradient=False)
 
 
 CASES = {

@@ -161,7 +161,7 @@ def test_an_interrupt_keeps_the_best_so_far():
     (SquaredExponential, "with_parameters", 8),  # on the way from the optimiser's vector to a kernel
     (search.Search, "_objective", 8),  # in SciPy
     (lbfgs, "starting_points", 2),  # between two starts
-])  # fmt: skip
+])
 def test_an_interrupt_outside_of_inference_keeps_the_best_so_far(monkeypatch, owner, name, after):
     original, calls = getattr(owner, name), []
 

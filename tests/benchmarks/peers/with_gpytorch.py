@@ -66,7 +66,7 @@ sparse.inducing_points.requires_grad_(False)
 optimiser = torch.optim.LBFGS(
     model.parameters(), max_iter=500, line_search_fn="strong_wolfe",
     tolerance_grad=1e-9, tolerance_change=1e-14,
-)  # fmt: skip
+)
 
 
 def closure():
@@ -180,7 +180,7 @@ learnt = [p for p in model.parameters() if p.requires_grad]
 optimiser = torch.optim.LBFGS(
     learnt, max_iter=300, max_eval=400, line_search_fn="strong_wolfe",
     tolerance_grad=1e-10, tolerance_change=1e-15,
-)  # fmt: skip
+)
 
 
 def loss_of_all():

@@ -60,7 +60,7 @@ from pepcore import training
 model = training.fit(
     kernel, X, y, infer=power_ep.regression, Z=Z, noise=0.1, alpha=0.0,
     optimise=("kernel", "noise"), tolerance=1e-14,
-)  # fmt: skip
+)
 evidence = model.log_evidence
 # [end]
 values["learn"] = evidence
@@ -74,7 +74,7 @@ values["variance_without_h"] = fit.predict_f(Xs)[1] - h
 model = training.fit(
     kernel, X, y, infer=power_ep.regression, Z=Z, noise=0.1, alpha=0.0,
     optimise=("kernel", "noise"), tolerance=1e-14, jitter=0.0,
-)  # fmt: skip
+)
 values["learn_bare"] = model.log_evidence
 fit = power_ep.regression(kernel, Z, X, y, noise=0.1, alpha=1.0, jitter=0.0)
 values["corrected_mean"] = fit.predict_f(Xs)[0]
@@ -115,7 +115,7 @@ likelihood = multiclass.RobustMax(3, epsilon=0.05)
 fit = decoupled.infer(
     kernel, Z, None, X, classes, likelihood,
     basis="coupled", natural=True, step=0.3, steps=400,
-)  # fmt: skip
+)
 bound = fit.log_evidence
 probabilities = fit.predict_y(Xs)
 # [end]
@@ -125,7 +125,7 @@ values |= {"classes": bound, "classes_probabilities": probabilities}
 fit = decoupled.infer(
     kernel, Z, Z_mean, X, y, Gaussian(0.1), basis="orthogonal",
     step=0.02, gamma_rule="exact", steps=500,
-)  # fmt: skip
+)
 bound = fit.log_evidence
 # [end]
 values["decoupled"] = bound

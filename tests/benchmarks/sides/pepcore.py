@@ -35,7 +35,7 @@ def class_step(X, y, Z, done, approximation):
     multiclass.fit_minibatch(
         kernel, Z, (X, y), approximation=approximation, classes=int(y.max()) + 1, batch=200, epochs=10**6,
         callback=lambda record: done(),
-    )  # fmt: skip
+    )
 
 
 def orthogonal_step(X, y, beta, gamma, done, natural):
@@ -44,7 +44,7 @@ def orthogonal_step(X, y, beta, gamma, done, natural):
         SquaredExponential(1.0, np.full(X.shape[1], 2.0)), beta, gamma, X, y, Gaussian(0.1), basis="orthogonal",
         natural=natural, steps=10**9, batch=1024, columns=64, optimise=("kernel", "beta", "gamma", "likelihood"),
         callback=lambda record: done(),
-    )  # fmt: skip
+    )
 
 
 def learn(X, y, Z, done, evaluations):
