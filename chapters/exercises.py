@@ -154,7 +154,8 @@ def quiz(name, answers=None):
     """Ask the questions of a quiz, or say of each answer, a text such as "bca", whether it is right."""
     _load(name)
     if not isinstance(_declared.get(name), Quiz):
-        raise ValueError(f"there is no quiz called {name!r}.")
+        quizzes = ", ".join(known for known, declared in _declared.items() if isinstance(declared, Quiz))
+        raise ValueError(f"there is no quiz called {name!r}; there is {quizzes or 'none'}.")
     questions = _declared[name].questions
     if answers is None:
         display(Questions(_declared[name]))
