@@ -66,6 +66,14 @@
       output.textContent = said === null ? ["Correct.", declared.why].filter(Boolean).join(" ") : `Not yet: ${said}`;
     }
 
+    /* The first field that holds no number says so, and takes the cursor of whoever has just asked. */
+    function point(asked) {
+      if (declared.kind === "choice") return;
+      const first = fields.findIndex((field, i) => "said" in readNumber(field.value, "", declared.right[i]));
+      fields.forEach((field, i) => i === first ? field.setAttribute("aria-invalid", "true") : field.removeAttribute("aria-invalid"));
+      if (asked && first >= 0) fields[first].focus();
+    }
+
     function fill(texts) {
       fields.forEach((field, i) => {
         if (declared.kind === "choice") field.checked = field.value === texts[0];
@@ -76,12 +84,14 @@
     function empty() {
       fill([]);
       delete form.dataset.state;
+      fields.forEach(field => field.removeAttribute("aria-invalid"));
       output.textContent = "";
     }
 
     form.addEventListener("submit", event => {
       event.preventDefault();
       show(judge(declared, given()));
+      point(true);
       keep({ ...kept(), [name]: given() });
       form.dispatchEvent(new CustomEvent("answered", { bubbles: true }));
     });
@@ -96,6 +106,7 @@
     if (before) {
       fill(before);
       show(judge(declared, given()));
+      point(false);
     }
     return { name, form, empty, isRight: () => form.dataset.state === "right" };
   }

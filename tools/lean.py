@@ -32,6 +32,11 @@ LATER = rf'<script src="(?=[^"]*_static/(?!({AT_ONCE})\.js))'
 ICON_RULE = r'((?:\.fa-[a-z0-9-]+:before,?)+)\{content:"\\([0-9a-f]+)"\}'
 BACK = re.compile(r'<a class="viewcode-back" href="([^"#]+)#([^"]+)">\[docs\]</a>\s*')
 REPAIRS = [
+    # the upper bar holds nothing but a second search box, and a first button for each menu, which the theme's script would take
+    # for the one that is seen; it asks for the bar itself, too. And a table of contents for paper, which the search would show
+    # in the place of the text
+    (r'(?s)(<header id="pst-header")[^>]*>.*?(</header>)', r"\1 class='bd-header' hidden>\2"),
+    (r'(?s)<div id="jb-print-docs-body".*?</nav>\s*</div>\s*</div>\s*</div>', ""),
     (r'<div role="list" class="citation-list">', '<div class="citation-list">'),
     (r'<summary aria-label="Toggle hidden content">', "<summary>"),     # its own text says more
     # a click on a solution's title folds it, and must not lead away

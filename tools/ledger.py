@@ -11,8 +11,11 @@ from typing import ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst import directives
+from pybtex.database import parse_file
+from pybtex.richtext import Text
 from sphinx.util.docutils import SphinxDirective
 
+from figures import FOLDER
 from figures.experiments import claims, rules, runner, tables
 from figures.experiments.verdicts import rule as rule_in_words
 
@@ -115,7 +118,7 @@ class Ledger(SphinxDirective):
 
     def _of_paper(self, paper, ledger):
         counts = ", ".join(count_in_words(ledger))
-        found = section(self, f"ledger-{paper}", paper)
+        found = section(self, f"ledger-{paper}", spoken(paper))
         found += html(f'<details class="paper"><summary>{counts}</summary>')
         for claim in ledger:
             found += [html(summary(claim)), *self.parse_text_to_nodes(details(claim)), html("</details>")]
@@ -132,7 +135,7 @@ class Reproduction(SphinxDirective):
         found = [*self.parse_text_to_nodes(headline(ledger)), html(STYLE + chart(ledger, page="claims.html"))]
         for paper in papers(ledger):
             own = [claim for claim in ledger if claim.paper == paper]
-            part = section(self, f"reproduction-{paper}", paper)
+            part = section(self, f"reproduction-{paper}", spoken(paper))
             part += self.parse_text_to_nodes(f"{{cite:t}}`{paper}`: {', '.join(count_in_words(own))}.")
             lines = [f'<li>{escape(claim.statement)} Ours: {escape(claim.found)}. '
                      f'<a href="claims.html#{claim.anchor}">{escape(claim.id)}</a></li>'
@@ -164,6 +167,14 @@ def papers(ledger):
     return list(dict.fromkeys(claim.paper for claim in ledger))
 
 
+@functools.cache
+def spoken(paper):
+    """The name of a paper in running text, such as "Bui et al. (2017)", by its key."""
+    entry = parse_file(FOLDER.parent / "references.bib").entries[paper]
+    first, *others = [str(Text.from_latex(" ".join(author.last_names))) for author in entry.persons["author"]]
+    return f"{first}{'' if not others else f' and {others[0]}' if len(others) == 1 else ' et al.'} ({entry.fields['year']})"
+
+
 def headline(ledger):
     """How many claims were tested by which kind of rule, and what came out; what is fixed beforehand stands first."""
     kinds = {kind: [claim for claim in ledger if rule_in_words(claim) == kind]
@@ -185,7 +196,7 @@ def count_in_words(ledger):
 
 def chart(ledger, page=""):
     """Bars of verdicts for each paper and each kind of rule, in HTML; every part is a link to its claims."""
-    groups = [("paper", paper, paper, [claim for claim in ledger if claim.paper == paper]) for paper in papers(ledger)]
+    groups = [("paper", paper, spoken(paper), [claim for claim in ledger if claim.paper == paper]) for paper in papers(ledger)]
     groups += [("rule", slug(kind), f"rule: {kind}", [claim for claim in ledger if rule_in_words(claim) == kind])
                for kind in ("before the runs", "with hindsight", "needs no runs")]
     lines = []
@@ -202,11 +213,11 @@ def chart(ledger, page=""):
 
 def form(ledger):
     """The filters, in HTML."""
-    def options(names):
-        return "".join(f'<option value="{slug(name)}">{escape(name)}</option>' for name in names)
+    def options(names, said=str):
+        return "".join(f'<option value="{slug(name)}">{escape(said(name))}</option>' for name in names)
 
     present = {claim.verdict for claim in ledger}
-    return FORM.format(papers=options(papers(ledger)), verdicts=options(v for v in claims.VERDICTS if v in present),
+    return FORM.format(papers=options(papers(ledger), spoken), verdicts=options(v for v in claims.VERDICTS if v in present),
                        rules=options(dict.fromkeys(map(rule_in_words, ledger))))
 
 

@@ -105,8 +105,9 @@ def drawing():
         boxes.append(f'<a href="#module-pepcore.{name}"{kind}><rect {corner}/>'
                      f'<text x="{x:.0f}" y="{y + 5:.0f}">{escape(label)}</text></a>')
     title = f"{len(FLOOR)} files and folders on {len(FLOORS)} floors; each imports only from floors below its own"
-    return (f'<svg class="package-map" role="group" viewBox="0 0 {size[0]} {size[1]}" aria-label="{title}">'
-            f'<g class="lines">{"".join(lines)}</g>{"".join(boxes)}</svg>')
+    return (f'<div class="package-map-scroll"><svg class="package-map" role="group" viewBox="0 0 {size[0]} {size[1]}" '
+            f'aria-label="{title}">'
+            f'<g class="lines">{"".join(lines)}</g>{"".join(boxes)}</svg></div>')
 
 
 def table():

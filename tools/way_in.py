@@ -7,6 +7,7 @@ is worked out from BOOK_REPOSITORY. Previews and the site map need whole address
 import html
 import os
 import re
+from html.entities import name2codepoint
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -76,8 +77,16 @@ def description(article):
         words = f"{words} {' '.join(paragraph.get_text().split())}".strip()
         if len(words) > 120:
             break
-    words = re.sub(r"\\[()\[\]]", "", words)
+    words = without_tex(words)
     return words if len(words) <= LONGEST else words[:LONGEST].rsplit(" ", 1)[0] + " …"
+
+
+def without_tex(words):
+    """Words with formulas such as \\(\\alpha^2\\), written with letters: α²."""
+    words = re.sub(r"\\[()\[\]]", "", words)
+    words = re.sub(r"\\[,;:! ]", " ", words)
+    words = re.sub(r"\^([0-9])", lambda found: "⁰¹²³⁴⁵⁶⁷⁸⁹"[int(found[1])], words)
+    return re.sub(r"\\([a-z]+)", lambda found: chr(name2codepoint[found[1]]) if found[1] in name2codepoint else found[1], words)
 
 
 def tags(title, words, path, cover):

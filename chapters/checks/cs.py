@@ -69,7 +69,7 @@ numbers(
     otherwise=[
         "α is q, the slope of the log of the label's probability in the prior's mean, with nothing learnt before.",
         "α is right. C is r, the second derivative in the same place.",
-        "α and C are right. For τ use (cs-site), with the variance that the prior has.",
+        "α and C are right. For τ use the site of an online step, with the variance that the prior has.",
     ],
     never=["√(2/π)", "−r/(1 + r(h + s))", "Φ(m/√(1 + h + s))"],
 )

@@ -94,7 +94,7 @@ numbers(
     ],
     otherwise=[
         "which quantile of t with 19 degrees of freedom is it, and over which root?",
-        "the first is right. What does (wc-corrected) add under the root?",
+        "the first is right. What does the corrected test add under the root?",
         "the first two are right. What is left under the root with infinitely many splits, and what becomes of t?",
     ],
     never=["1/20 + 1/9", "1.96/3"],

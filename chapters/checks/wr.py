@@ -113,8 +113,8 @@ numbers(
          "the first two are right. The correction makes t smaller: by which factor is it divided?"),
     ],
     otherwise=[
-        "the variance of the mean of n independent splits is that of one split over n. What does (wr-ratio) have in "
-        "the place of 1/n?",
+        "the variance of the mean of n independent splits is that of one split over n. What stands in the place of "
+        "1/n if the splits overlap?",
         "the first is right. Which part of the variance is left when there are infinitely many splits?",
         "the first two are right. t is a mean over its standard error: what becomes of the standard error?",
     ],

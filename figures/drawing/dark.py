@@ -24,7 +24,7 @@ from figures.drawing.style import CARD, INK
 DARK_CARD = "#171b21"
 DARK_INK = "#e4e6e9"
 STRONG = 0.07           # distance from grey, in Oklab, above which a readable colour is kept
-READABLE = 3            # contrast of lines, as WCAG defines it
+READABLE, LEGIBLE = 3, 4.5      # contrast of lines and of words, as WCAG defines it
 
 # Oklab (Ottosson 2020): linear RGB to cone responses, and their cube roots to lightness and two axes of colour.
 TO_CONES = np.array([[0.4122214708, 0.5363325363, 0.0514459929], [0.2119034982, 0.6806995451, 0.1073969566],
@@ -119,9 +119,12 @@ def recolour(fig):
     for axes in fig.axes:
         bar = getattr(axes, "_colorbar", None)
         if bar and not any(bar.mappable is picture for picture in pictures):
+            axis = bar.ax.yaxis if bar.orientation == "vertical" else bar.ax.xaxis
+            ticks, words = bar.get_ticks(), [text.get_text() for text in axis.get_ticklabels()]
             if not isinstance(bar.mappable, Artist):     # a scale of its own, such as that of alpha
                 bar.mappable.set_cmap(dark_map(bar.mappable.get_cmap()))
-            bar.update_normal(bar.mappable)
+            bar.update_normal(bar.mappable)     # this brings back the usual ticks
+            bar.set_ticks(ticks, labels=words)
 
 
 def _fills_an_area(artist):
@@ -146,7 +149,7 @@ def _recolour(artist):
         face, edge = artist.get_markerfacecolor(), artist.get_markeredgecolor()
         artist.set(color=_turned(artist.get_color()), markerfacecolor=_turned(face), markeredgecolor=_turned(edge))
     elif isinstance(artist, Text):
-        artist.set_color(_turned(artist.get_color()))
+        artist.set_color(_legible(artist.get_color()))
         if artist.get_bbox_patch():
             _recolour(artist.get_bbox_patch())
         if isinstance(artist, Annotation) and artist.arrow_patch:
@@ -159,6 +162,14 @@ def _recolour(artist):
     elif isinstance(artist, Collection):
         faces, edges = artist.get_facecolor(), artist.get_edgecolor()
         artist.set(facecolor=[dark(face) for face in faces] or "none", edgecolor=[dark(edge) for edge in edges] or "none")
+
+
+def _legible(colour):
+    """The dark colour for words of `colour`: that of lines, made lighter until it reads."""
+    *rgb, opacity = to_rgba(dark(colour))
+    while _contrast(rgb, to_rgba(DARK_CARD)[:3]) < LEGIBLE:
+        rgb = np.add(0.95 * np.array(rgb), 0.05)
+    return (*rgb, opacity)
 
 
 def _turned(colour):

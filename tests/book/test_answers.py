@@ -321,6 +321,18 @@ def test_answers_are_kept_until_they_are_cleared(browser):
     assert page.locator(".answers-progress").inner_text().startswith("0 of")
 
 
+def test_the_first_field_without_a_number_takes_the_cursor(browser):
+    declared = DECLARED["og-1-shift"]
+    right = [repr(float(value)) for value in declared.values()]
+    assert browser.say("og-1-shift", [right[0], "", "?"]) == said_in_notebook("og-1-shift", [right[0], "", "?"])
+    fields = browser.page.locator('form[data-answer="og-1-shift"] input')
+    assert [field.get_attribute("aria-invalid") for field in fields.all()] == [None, "true", None]
+    assert fields.nth(1).evaluate("field => field === document.activeElement")
+    assert browser.say("og-1-shift", right) == "Correct."
+    assert not browser.page.locator("[aria-invalid]").count()
+    browser.page.locator(".answers-progress button").click()
+
+
 def test_boxes_can_be_used_by_keyboard_touch_and_screen_reader(browser):
     page = browser.page
     for field in page.locator("form.answer input, form.answer button, .answers-progress button").all():

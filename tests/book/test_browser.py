@@ -302,6 +302,29 @@ def test_every_control_changes_picture_words_and_value(visit, size):
     assert visit.problems == NO_PROBLEMS
 
 
+@pytest.mark.parametrize("name", PAGES[:1])
+def test_the_menu_opens_on_a_phone_and_folds_on_a_wide_screen(browser, address, name):
+    phone, wide = Visit(browser, address, name, WIDTHS["phone"], touch=True), Visit(browser, address, name)
+    menu = phone.page.locator("dialog#pst-primary-sidebar-modal")
+    assert not menu.is_visible()
+    phone.page.locator("button.primary-toggle").tap()
+    menu.locator("a", has_text="Power EP").first.wait_for()
+    sidebar = wide.page.locator("#pst-primary-sidebar")
+    assert sidebar.is_visible()
+    wide.page.locator("button.primary-toggle").click()
+    sidebar.wait_for(state="hidden")
+    for visit in (phone, wide):
+        visit.page.close()
+
+
+def test_a_search_shows_words_of_the_text(browser, address):
+    visit = Visit(browser, address, "search", anchor="?q=natural+gradient")
+    found = visit.page.locator("#search-results li", has=visit.page.locator("p.context"))
+    found.first.wait_for()
+    assert "Contents" not in found.first.locator("p.context").inner_text()
+    visit.page.close()
+
+
 VALUE = """control => control.querySelector("[aria-valuetext]")?.getAttribute("aria-valuetext")
     ?? control.querySelector("select")?.selectedOptions[0].text
     ?? control.querySelector(":checked").parentElement.innerText"""

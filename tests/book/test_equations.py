@@ -108,3 +108,9 @@ def test_a_passage_takes_the_equation_above_or_those_that_it_names():
     link = "{py:func}`pepcore.sites.cavity`"
     text = f"$$\na\n$$ (one)\n\n$$b$$ (two)\n\n*In the code:* {link}.\n\n*In the code:* {link} is {{eq}}`one`."
     assert list(passages(text)) == [(["two"], ["pepcore.sites.cavity"]), (["one"], ["pepcore.sites.cavity"])]
+
+
+@pytest.mark.parametrize("path", build_book.chapters(), ids=lambda path: path.stem)
+def test_no_equation_stands_in_two_pairs_of_parentheses(path):
+    """A reference shows its own: "(3.18)"."""
+    assert not re.search(r"\(\{eq\}`[\w-]+`\)", path.read_text(encoding="utf-8"))

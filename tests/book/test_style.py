@@ -184,6 +184,15 @@ def test_every_part_of_a_figure_is_recoloured():
     assert contrast(points.get_facecolor()[1][:3], dark.DARK_CARD) > 5       # the darkest grey is now the lightest
 
 
+@pytest.mark.parametrize("name", [*style.CYCLE, "#8a8f94", "#1a5ceb", "#6e7277", style.INK])
+def test_words_read_in_the_dark(name):
+    with style.context():
+        fig = Figure()
+        words = fig.text(0.5, 0.5, "words", color=name)
+    dark.recolour(fig)
+    assert contrast(mpl.colors.to_rgba(words.get_color())[:3], dark.DARK_CARD) >= 4.5
+
+
 def test_heat_maps_keep_their_colours_and_what_is_written_on_them():
     with style.context():
         fig = Figure()
@@ -205,4 +214,5 @@ def test_the_colour_bar_of_alpha_follows_the_theme():
         fig.draw_without_rendering()
     dark.recolour(fig)
     fig.draw_without_rendering()
+    assert [text.get_text() for text in bar.ax.get_yticklabels()] == ["0 · VFE", "½", "1 · EP"]
     np.testing.assert_allclose(bar.mappable.to_rgba(1.0), dark.dark(style.alpha_colour(1.0)), atol=0.02)

@@ -49,6 +49,11 @@ def test_the_entrance_says_what_it_leads_to(monkeypatch):
     assert page.find("link", rel="canonical")["href"] == "https://pep.example/chapters/a.html"
 
 
+def test_a_description_has_no_tex():
+    said = way_in.without_tex(r"costs \(N^3\) for \(N = 100\,000\), at any \(\lambda\)")
+    assert said == "costs N³ for N = 100 000, at any λ"
+
+
 def test_a_description_is_the_first_words_cut_at_a_word():
     said = f"<div class='admonition'><p>no</p></div><p>First \n words.</p><p>{'longer ' * 60}</p>"
     article = BeautifulSoup(said, "html.parser")

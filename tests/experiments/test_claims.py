@@ -226,8 +226,8 @@ def test_numbers_that_reasons_give_for_both_halves_of_the_toy_data():
     at_200 = {alpha: runs[(runs["M"] == 200) & (runs["alpha"] == alpha)] for alpha in gap.ALPHAS}
     ratios, differences = ({alpha: part(rows).mean() for alpha, rows in at_200.items()} for part in (gap.ratios, gap.differences))
     full = regression_claims.smse_over_training(500).value, regression_claims.smll_above_training(500).value
-    assert f"is {ratios[0.8]:.2f} times the training error for 0.8 and {ratios[1.0]:.2f} times for EP, and {full[0]:.2f} times" in (
-        why["bui-gap-smse"])
+    said = f"is {ratios[0.8]:.2f} times the training error for 0.8 and {ratios[1.0]:.2f} times for EP, and {full[0]:.2f} times"
+    assert said in why["bui-gap-smse"]
     assert f"{differences[0.8]:.2f} nats for 0.8 and {differences[1.0]:.2f} for EP, while the full GP has {full[1]:.2f}" in (
         why["bui-gap-smll"])
 

@@ -137,7 +137,7 @@ def draw_dial(fig, models, exact_log_evidence, alpha):
     evidence = {power: model.log_evidence for power, model in models.items()}
     upper, lower = right.subplots(2, 1, sharex=True)
     for panel, values, title in ((upper, noise, "noise σ learnt"), (lower, evidence, "log evidence")):
-        panel.plot(list(values), list(values.values()), color=style.GRID, linewidth=2.5)
+        panel.plot(list(values), list(values.values()), color=style.colours["prior"], linewidth=2.5)
         panel.plot(alpha, values[alpha], marker="o", markersize=10, color=style.alpha_colour(alpha), clip_on=False)
         style.label(panel, title=title)
         panel.set(xlim=(-0.04, 1.04), xticks=(0, 0.5, 1))

@@ -139,7 +139,7 @@ def draw_trimmed(fig, results, share, shares):
     values = trimmed(results, "smll", share)
     all_values = np.concatenate([trimmed(results, "smll", other) for other in shares])
     best = values.idxmin()
-    ax.plot(range(8), values, color=style.colours["grid"], lw=1.5, zorder=1)
+    ax.plot(range(8), values, color=style.colours["prior"], lw=1.5, zorder=1)
     ax.scatter(range(8), values, s=90, color=style.alpha_colour(values.index.to_numpy()), zorder=2)
     ax.plot(values.index.get_loc(best), values.min() - 0.03, "v", color=style.INK, ms=9)
     ax.set_xticks(range(8), [f"{alpha:g}" for alpha in values.index])

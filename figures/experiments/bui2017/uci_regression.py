@@ -186,7 +186,7 @@ def draw_curves(fig, results, metric):
         style.label(ax, x="M", title=data)
     for ax in axes[:, 0]:
         ax.set_ylabel(METRICS[metric])
-    style.alpha_colourbar(fig, fig.axes)
+    style.alpha_colourbar(fig, fig.axes, location="bottom", aspect=40)
 
 
 def log_axis(ax, low, high):

@@ -15,8 +15,10 @@ method prefers, and `draw(fig, results)` with `describe(results)` for the pictur
 
 from functools import cache
 
+import matplotlib
 import numpy as np
 import pandas as pd
+from matplotlib.colors import ListedColormap
 from scipy.special import log_ndtr
 
 from figures.drawing import style
@@ -35,6 +37,7 @@ LOG_LENGTHSCALES = tuple(float(value) for value in np.linspace(0, 5, 11))
 LOG_AMPLITUDES = tuple(float(value) for value in np.linspace(-0.5, 5, 12))
 OUTPUTS = ("ep", "laplace", "truth", "standard_error", "ep_loss", "laplace_loss", "converged")
 LEVELS = (40, 30, 22, 16, 11, 7, 4, 2, 1, 0.3)      # nats below the best evidence of EP
+GREENS = ListedColormap(matplotlib.colormaps["viridis"](np.linspace(0, 0.7, 256)))      # its yellow would not be seen
 LOSSES = (0.12, 0.13, 0.15, 0.18, 0.23, 0.3, 0.4, 0.6)
 
 
@@ -134,9 +137,9 @@ def draw(fig, results):
               ("ep_loss", "EP: loss", LOSSES, LOSSES))
     for ax, (name, title, levels, marks) in zip(fig.subplots(1, 3, sharey=True), panels):
         cells = results.pivot(index="log_amplitude", columns="log_lengthscale", values=name)
-        lines = ax.contour(cells.columns, cells.index, cells, levels=levels, cmap="viridis", linewidths=1.6)
+        lines = ax.contour(cells.columns, cells.index, cells, levels=levels, cmap=GREENS, linewidths=1.6)
         written = {level: f"−{mark:g}" if name != "ep_loss" else f"{mark:g}" for level, mark in zip(levels, marks)}
-        ax.clabel(lines, levels=levels[1::2], fmt=written)
+        ax.clabel(lines, levels=levels[1::2], fmt=written, colors=style.INK)
         ax.plot(chosen[title]["log_lengthscale"], chosen[title]["log_amplitude"], "*", color=style.colours["ep"], ms=15,
                 mec=style.colours["ink"], clip_on=False, zorder=5)
         ax.set(xticks=[0, 2, 4], ylim=(-0.5, 5.3))
