@@ -155,6 +155,15 @@ def test_a_seal_that_is_none(whole, text):
         runner.read_rows(whole)
 
 
+def test_while_a_table_is_replaced_its_seal_fits_the_old_one_and_the_new_one(tmp_path):
+    table, old, new = tmp_path / "table.csv", ["a", "b", "c"], ["c", "a", "b"]
+    for check in old:
+        seals.extend(table, check)
+    with seals.replaced(table, new):
+        assert seals.problem(table, old) == seals.problem(table, new) == ""
+    assert seals.problem(table, new) == "" and seals.problem(table, old)
+
+
 def test_a_seal_that_a_merge_left_is_made_anew(whole):
     seals.file_of(whole.file).write_text("<<<<<<< HEAD\n12 ab\n=======\n12 cd\n>>>>>>> theirs\n")
     _, number = tables.mend(whole)

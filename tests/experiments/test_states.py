@@ -50,6 +50,33 @@ def test_the_state_of_a_study(listed):  # noqa: F811
     assert 0.2 * took < state.hours_left * 3600 / 4 < 20 * took
 
 
+def test_the_hours_of_a_failed_run_say_nothing_of_those_to_come(listed):  # noqa: F811
+    runner.run(listed, splits=2, execute=here)
+    before = states.state_of(listed).hours_left
+    rewritten(listed, error="it failed", seconds="1000000.0")
+    assert states.state_of(listed).hours_left < 20 * before
+
+
+def test_what_runs_cost_is_the_mean_of_what_is_scattered():
+    rng = np.random.default_rng(0)
+    runs = [{"M": M, "split": split} for M in (10, 100) for split in range(400)]
+    seconds = [run["M"] * np.exp(rng.normal()) for run in runs]
+    expected = costs.seconds_of(runs, seconds, [{"M": 10, "split": 9}, {"M": 100, "split": 0}])
+    np.testing.assert_allclose(expected, np.exp(0.5) * np.array([10, 100]), rtol=0.15)
+
+
+def test_no_run_is_expected_to_last_ten_times_longer_than_what_was_seen():
+    runs = [{"M": M} for M in (1, 2, 4)]
+    assert costs.seconds_of(runs, [1.0, 8.0, 64.0], [{"M": 10**6}])[0] == 640.0
+
+
+@pytest.mark.parametrize("name", costs.REPETITIONS)
+def test_a_busy_machine_in_the_first_splits_does_not_count_for_the_others(name):
+    runs = [{"M": 10, name: number} for number in range(4)]
+    now, later = costs.seconds_of(runs, [8.0, 4.0, 2.0, 1.0], [{"M": 10, name: 0}, {"M": 10, name: 99}])
+    assert now == later
+
+
 def rewritten(study, **changes):  # noqa: F811
     tables.write_rows(study, [row | changes if row["split"] == "0" else row for row in runner.read_rows(study)])
 

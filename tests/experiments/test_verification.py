@@ -79,10 +79,19 @@ def test_why_a_run_fails_now_is_said(listed, monkeypatch, capsys):  # noqa: F811
 
 
 @pytest.mark.parametrize(("first", "second", "expected"), [
-    ("1.0", "1.0", 0), ("1.0", "1.1", 0.1 / 1.1), ("nan", "nan", 0), ("nan", "1.0", math.inf), ("True", "False", math.inf),
+    ("1.0", "1.0", 0), ("1.0", "1.1", 0.1 / 1.1), ("nan", "nan", 0), ("nan", "1.0", math.inf), ("1.0", "nan", math.inf),
+    ("0.1", "0.11", 0.01 / 0.11), ("1e-9", "2e-9", 1e-3), ("True", "False", math.inf),
     ("0.0", "-0.0", 0), ("2.0", "", math.inf), ("1,2;0,0|4,-1", "1,2;0,0|5,-1", 0.2), ("1,2", "1,2|3", math.inf)])
 def test_apart(first, second, expected):
     assert verification.apart(first, second) == pytest.approx(expected)
+
+
+def test_failed_runs_are_not_verified(listed, monkeypatch):  # noqa: F811
+    monkeypatch.setenv("STUDY_FAILS", "1")
+    runner.run(listed, execute=here)
+    failed = sum(bool(row["error"]) for row in runner.read_rows(listed))
+    monkeypatch.delenv("STUDY_FAILS")
+    assert failed == 4 and len(list(verification.verify(listed, sample=12, execute=here))) == 8
 
 
 def test_nothing_to_verify(listed, capsys):  # noqa: F811

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import warnings
+from dataclasses import replace
 from functools import partial
 
 import joblib
@@ -615,6 +616,15 @@ def test_a_classifier_that_no_longer_gains_does_not_warn():
     assert model.n_iter_ < 150 and "less than 0.03" in model.model_.message
     with pytest.warns(ConvergenceWarning, match="150 evaluations were not enough; raise"):
         PowerEPClassifier(M=20, alpha=1.0, max_evaluations=150, tol=0.0, random_state=0).fit(X, y)
+
+
+def test_learning_on_batches_does_not_warn_of_its_own_end(monkeypatch):
+    X, y = curve()
+    learn = training.fit_minibatch
+    monkeypatch.setattr(training, "fit_minibatch", lambda *data, **options: replace(learn(*data, **options), converged=False))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert not small(batch=20, epochs=2).fit(X, y).model_.converged
 
 
 def test_many_classes_warn_of_inference_that_has_not_converged(monkeypatch):

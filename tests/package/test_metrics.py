@@ -86,6 +86,8 @@ def test_class_metrics_equal_the_binary_ones_with_two_classes():
         (lambda: metrics.nll_binary([0, 1], [0.2, 0.3]), "2 \\* y - 1"),
         (lambda: metrics.nll_binary([1, -1], [0.2]), "element of y"),
         (lambda: metrics.nll_binary([1, -1], [0.2, 1.3]), "probabilities in"),
+        (lambda: metrics.nll_binary([1, -1], [0.2, -0.3]), "probabilities in"),
+        (lambda: metrics.nll_classes([0, 1], [[0.5, 0.501], [0.1, 0.9]]), "sum to one"),
         (lambda: metrics.error_rate([1, 2], [[0.5, 0.5], [0.1, 0.9]]), "classes 0 ... 1"),
         (lambda: metrics.nll_classes([0, 1], [[0.5, 0.4], [0.1, 0.9]]), "sum to one"),
         (lambda: metrics.nll_classes([0, 1], [0.5, 0.4]), "expected \\(2, C\\)"),

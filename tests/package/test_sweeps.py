@@ -33,6 +33,11 @@ def test_the_evidence_may_move_by_the_tolerance_times_its_own_size():
     evidence = iter([-1e6, -1e6 + 0.5])
     _, ending = sweep(lambda site: SimpleNamespace(sites=site, move=np.array([1e-9]), log_evidence=next(evidence)), 0.0)
     assert ending["converged"] and ending["sweeps"] == 1
+    evidence = iter([-1e6, -1e6 + 2.0])
+    with pytest.warns(RuntimeWarning, match="not converged"):
+        _, ending = sweep(lambda site: SimpleNamespace(sites=site, move=np.array([1e-9]), log_evidence=next(evidence)), 0.0,
+                          max_sweeps=1)
+    assert not ending["converged"]
 
 
 def test_where_no_step_is_possible_the_reason_is_said_and_no_sweep_is_counted():

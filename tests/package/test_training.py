@@ -346,6 +346,44 @@ def test_restarts_scatter_all_but_given_pseudo_inputs(Z):
     assert all(np.array_equal(points, places[0]) for points in places) == (Z == "given")
 
 
+def test_restarts_scatter_each_lengthscale_by_itself():
+    X, y = data()
+    seen = []
+
+    def infer(kernel, X, y, noise):
+        seen.append(kernel.lengthscales / kernel.lengthscales[0])
+        return exact.regression(kernel, X, y, noise=noise)
+
+    training.fit(None, X, y, infer=infer, restarts=3, max_evaluations=1)
+    assert len({float(ratios[1]) for ratios in seen}) >= 3
+
+
+@pytest.mark.parametrize("scale", [1.0, 7.0])
+def test_learning_starts_at_the_scales_of_the_data(scale):
+    X, y = data()
+    seen = []
+
+    def infer(kernel, X, y, noise):
+        seen.append((kernel.variance, noise))
+        return exact.regression(kernel, X, y, noise=noise)
+
+    training.fit(None, X, scale * y, infer=infer, max_evaluations=1)
+    assert seen[0] == pytest.approx((np.var(scale * y), 0.1 * np.var(scale * y)), rel=1e-9)
+
+
+def test_inference_does_not_start_from_sites_that_have_not_converged():
+    X, y = data(N=40)
+    given = []
+
+    def infer(kernel, Z, X, y, likelihood, sites=None):
+        given.append(sites)
+        fit = power_ep.infer(kernel, Z, X, y, likelihood, sites=sites)
+        return replace(fit, converged=len(given) != 2)
+
+    training.fit(None, X, np.sign(y), M=4, infer=infer, likelihood=Probit(), max_evaluations=4)
+    assert given[0] is None and given[1] is not None and given[2] is None and given[3] is not None
+
+
 @pytest.mark.parametrize("learnt", ["Z", "noise"])
 def test_restarts_leave_alone_what_is_not_learnt(learnt):
     X, y = data()
