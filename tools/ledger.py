@@ -34,6 +34,7 @@ STYLE = """
 .ledger-bar .not-testable-here { background: #6b4a86; }
 .ledger-filters { display: flex; flex-wrap: wrap; gap: 0.5rem 1.25rem; align-items: center; margin: 1rem 0; }
 .ledger-filters[hidden], details.claim[hidden], section[hidden] { display: none; }
+.ledger-filters label, .ledger-filters select { max-width: 100%; }
 .ledger-filters select { min-height: 2.75rem; }
 details.claim { margin: 0.25rem 0; padding: 0.15rem 0.6rem; border-left: 4px solid var(--verdict, var(--pst-color-border)); }
 details.claim > summary { font-size: 0.9rem; line-height: 1.4; padding: 0.2rem 0; }

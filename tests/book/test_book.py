@@ -7,6 +7,7 @@ from html import unescape
 
 import build_book
 import formulas
+import ledger
 import pytest
 from bs4 import BeautifulSoup
 
@@ -120,7 +121,7 @@ def test_links_within_the_site_lead_somewhere(site):
 
 @pytest.mark.parametrize("name", ["chapters/claims", "chapters/reproduction-summary"], indirect=True)
 def test_each_paper_has_a_heading_and_stands_in_the_contents(html):
-    papers = sorted({claim.paper for claim in claims.ledger()})
+    papers = sorted({ledger.spoken(claim.paper) for claim in claims.ledger()})
     contents = {link.get_text(strip=True) for link in html.select("nav.page-toc a")}
     assert [title for title in papers if title not in contents] == []
     headings = {heading.get_text().strip("#\n ") for heading in html.find("article").select("h2, h3")}

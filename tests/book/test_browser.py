@@ -363,7 +363,7 @@ def touch_or_click(page, track, by_touch):
 
 def changed(page, figure, control, before, words=True):
     """Wait until value and frame (and description) differ from what they were; returns what is seen then."""
-    for _ in range(50):
+    for _ in range(PATIENCE // 100):
         now = look(figure, control)
         if now[0] != before[0] and now[2] != before[2] and (now[1] != before[1] or not words):
             return now
@@ -403,7 +403,7 @@ def test_an_address_holds_values_with_a_plus(browser, address, name):
 @pytest.mark.parametrize("name", PAGES[:1])
 def test_a_page_appears_though_its_anchor_is_nonsense(browser, address, name):
     visit = Visit(browser, address, name, anchor="#100%")
-    visit.page.wait_for_selector("html:not(.settling)", state="attached", timeout=5000)
+    visit.page.wait_for_selector("html:not(.settling)", state="attached")
     visit.page.close()
 
 

@@ -214,6 +214,20 @@ def test_batches_are_training_on_batches():
     assert model.noise_ == pytest.approx(other.likelihood.noise, rel=1e-8)
 
 
+@pytest.mark.parametrize("scale", [1.0, 7.0])
+def test_without_standardisation_learning_starts_at_the_scales_of_the_targets(scale, monkeypatch):
+    X, y = curve()
+    seen, learn = [], training.fit
+
+    def watched(kernel, *data, **options):
+        seen.append((kernel.variance, options["noise"]))
+        return learn(kernel, *data, **options)
+
+    monkeypatch.setattr(training, "fit", watched)
+    small(standardise=False, max_evaluations=1).fit(X, scale * (y - y.mean()))
+    assert seen[0] == pytest.approx((np.var(scale * y), 0.1 * np.var(scale * y)), rel=1e-9)
+
+
 def test_batches_make_a_thousand_steps_but_at_least_twenty_passes():
     X, y = curve()
     assert small(M=4, batch=40).fit(X, y).n_iter_ == 1000

@@ -40,6 +40,14 @@ def test_at_rate_zero_batches_lead_to_the_fixed_point_of_all_data(alpha):
     assert model.kernel.variance == KERNEL.variance
 
 
+def test_the_posterior_that_is_returned_has_converged_on_all_data():
+    X, _, y = problem()
+    model = training.fit_minibatch(KERNEL, X, y, Probit(), Z=X[:12], batch=100, epochs=1)
+    settled = power_ep.infer(model.kernel, model.Z, X, y, Probit(), alpha=0.5, tolerance=1e-10)
+    for found, expected in zip(model.fit.predict_f(X), settled.predict_f(X), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)
+
+
 @pytest.mark.parametrize(("alpha", "learnt"), [(0.0, ("kernel", "Z")), (1.0, ("Z",))])
 def test_adam_comes_close_to_lbfgs(alpha, learnt):
     """At α = 1 six pseudo-inputs would learn a kernel of variance 3600, for which Adam needs many epochs: Z alone there."""

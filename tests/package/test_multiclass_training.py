@@ -30,6 +30,14 @@ def start_evidence(X, y, approximation):
     return fit(None, X, y, **still).fit.log_evidence
 
 
+def test_kernels_start_at_the_scales_of_the_inputs():
+    data = three_classes(N=60)
+    X = data.X * [1.0, 100.0]
+    model = fit(None, X, data.y, optimise=("noise",), **SMALL | {"iterations": 1})
+    for kernel in model.parameters["kernels"]:
+        np.testing.assert_allclose(kernel.lengthscales, X.std(axis=0) * np.sqrt(2), rtol=1e-9)
+
+
 COMBINATIONS = [("ep", "outer", "lbfgs"), ("ep", "outer", "adam"), ("ep", "inner", "adaptive"), ("ep", "inner-exact", "adam"),
                 ("sep", "inner", "adaptive"), ("sep", "outer", "adam"), ("gfitc", "outer", "lbfgs"), ("gfitc", "inner", "adam"),
                 ("vi", "outer", "adam"),
