@@ -19,7 +19,7 @@ from pepcore.results import Fit, Model, refuse_gradient
 from pepcore.sweeps import warn
 from pepcore.training.loop import INTERRUPTED
 from pepcore.training.starts import spread_of
-from pepcore.validation import as_real, check_count, check_inputs, check_names, refuse_mask
+from pepcore.validation import as_real, check_count, check_inputs, check_names, check_not_negative, refuse_mask
 
 LEARNABLE = ("kernel", "noise", "Z")
 EPOCHS, STEPS = 20, 1000  # passes over the data in batches, and the steps that they should make at least
@@ -105,14 +105,16 @@ class PowerEPBase(BaseEstimator):
         names = self._names(noise=next(iter(values)))
         if not names:
             return as_model({"kernel": kernel, "Z": Z, **values}, infer(kernel, Z, X, y, alpha=self.alpha, **values))
-        search = {"restarts": self.restarts, "max_evaluations": self.max_evaluations, "least_rise": self.tol}
+        tol = check_not_negative(self.tol, "tol", "0 goes on until the evidence no longer rises, 0.03 nats is usual")
+        search = {"restarts": self.restarts, "max_evaluations": self.max_evaluations, "least_rise": tol}
         return training.fit(kernel, X, y, infer=infer, Z=Z, alpha=self.alpha, optimise=names, seed=seed, **values, **search)
 
     def _passes(self, X: Array) -> int:
         """How often learning on batches passes over the data X (N, D)."""
         if self.epochs is not None:
             return check_count(self.epochs, "epochs")
-        return max(EPOCHS, -(-STEPS * check_count(self.batch, "batch") // len(X)))
+        steps = -(-len(X) // check_count(self.batch, "batch"))  # in each pass
+        return max(EPOCHS, -(-STEPS // steps))
 
     def _log_densities(self, X: Array, y: np.ndarray, left_out: bool = False) -> Array:
         """Log densities (S,) of checked targets, in nats and in the units of y; if `left_out`, of fitted data from all others."""

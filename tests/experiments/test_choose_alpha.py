@@ -253,3 +253,8 @@ def test_the_unseen_sets_are_complete_and_the_choice_is_no_better_there():
     assert {data: row["splits"] for data, row in found.items()} == dict.fromkeys(choose_alpha_unseen.DATA, 10)
     assert all(abs(row["difference"]) < 2 * row["error"] for row in found.values())
     assert all(8.5 < row["fits"] < 15 for row in found.values())
+
+
+def test_the_tumours_of_value_zero_are_as_many_as_the_chapter_says():
+    X, _, X_rest, _, _ = choose_alpha.problem("nuclei", 0)
+    assert ((X == X.min()).sum(), (X_rest == X.min()).sum()) == (6, 7)

@@ -232,6 +232,12 @@ def test_batches_make_a_thousand_steps_but_at_least_twenty_passes():
     X, y = curve()
     assert small(M=4, batch=40).fit(X, y).n_iter_ == 1000
     assert small(batch=20)._passes(np.empty((2000, 1))) == 20
+    assert small(batch=10_000)._passes(np.empty((80, 1))) == 1000  # one step in each, whatever the batch could hold
+
+
+def test_a_negative_tol_is_refused_by_its_name():
+    with pytest.raises(ValueError, match=r"tol = -1\.0 must be at least 0"):
+        small(tol=-1.0).fit(*curve())
 
 
 def test_a_thousand_steps_on_batches_come_close_to_learning_on_all_data():
