@@ -9,6 +9,7 @@ how far the numbers would move with other splits of the same data.
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 from scipy import stats
 
 REPETITIONS = 2000
@@ -40,10 +41,14 @@ def win_percentage(wide, first, second):
     ValueError
         If a loss is NaN: it would count as lost by both.
     """
+    return of_means([percentages_won(wide, first, second)])
+
+
+def percentages_won(wide, first, second):
+    """The same for each (data, split), as `of_means` takes it."""
     if (lacking := int(wide[[first, second]].isna().to_numpy().sum())):
         raise ValueError(f"{lacking} losses in the columns {first} and {second} are NaN; leave these rows out first")
-    won = (wide[first] < wide[second]) + 0.5 * (wide[first] == wide[second])
-    return of_means([100.0 * one_vote(won)])
+    return 100.0 * one_vote((wide[first] < wide[second]) + 0.5 * (wide[first] == wide[second]))
 
 
 def exact_percentage(won, count):
@@ -91,32 +96,58 @@ def one_vote(values):
 
 
 def of_means(columns, statistic=lambda mean: mean):
-    """A function of the means of some columns, with a bootstrap interval.
+    """A function of the means of some columns, with the interval of `bootstrap`.
 
     Parameters
     ----------
-    columns : list of Series with the same index
-        If that has the levels data and split, the splits of each data set are drawn anew, else the rows.
+    columns : list of Series with the same index, as `bootstrap` takes it
     statistic : function of as many means, floats or arrays of them
 
     Returns
     -------
     Estimate
     """
-    return _estimate(statistic(*(column.mean() for column in columns)),
-                     statistic(*(_resampled(column).mean(axis=1) for column in columns)))
+    def of_rows(*sets):
+        return statistic(*np.moveaxis(np.concatenate(sets, axis=-2).mean(axis=-2), -1, 0))
+
+    return bootstrap(pd.concat(columns, axis=1), of_rows)
 
 
-def _resampled(values):
-    """`values` with the splits of each data set, or the rows if there are no splits, drawn anew: (repetitions, draws)."""
-    rng = np.random.default_rng(0)      # the same draws for every column: numerator and denominator fit together
-    groups = [part for _, part in values.groupby(level="data")] if "split" in values.index.names else [values]
-    return np.concatenate([part.to_numpy()[rng.integers(len(part), size=(REPETITIONS, len(part)))] for part in groups], axis=1)
+def bootstrap(table, statistic):
+    """A function of the rows of a table, with the interval in which 95 % of its values lie when rows are drawn anew.
 
+    Where that function counts, such as the data sets that a method wins, the interval holds the counts of other splits.
 
-def _estimate(value, repeated):
+    Parameters
+    ----------
+    table : DataFrame
+        If its index has the levels data and split, the splits of each data set are drawn anew, else the rows.
+    statistic : function of an array (..., splits, columns) for each data set, by name, or of one array (..., rows, columns)
+        A column of which a set has no value is not in its array.
+
+    Returns
+    -------
+    Estimate
+
+    Raises
+    ------
+    ValueError
+        If the function is NaN for the table or for one of the draws.
+    """
+    parts = [part for _, part in table.groupby(level="data")] if "split" in table.index.names else [table]
+    rng, sets = np.random.default_rng(0), [part.dropna(axis=1, how="all").to_numpy(dtype=float) for part in parts]
+    drawn = [rows[rng.integers(len(rows), size=(REPETITIONS, len(rows)))] for rows in sets]
+    value, repeated = statistic(*sets), statistic(*drawn)
+    if np.isnan(value) or np.isnan(repeated).any():
+        raise ValueError("the number is NaN, or is for some of the draws; leave out rows that lack a value")
     low, high = np.quantile(repeated, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return Estimate(float(value), float(low), float(high))
+
+
+def student(values):
+    """The mean of a few independent values, such as those of three draws of the data, with Student's interval."""
+    mean, half = np.mean(values), stats.t.ppf((1 + LEVEL) / 2, len(values) - 1) * stats.sem(values)
+    return Estimate(float(mean), float(mean - half), float(mean + half))
 
 
 def wilcoxon(first, second):

@@ -204,27 +204,27 @@ def test_shares_leave_ties_out(made_up):
 
 def test_ranks_and_pairings(made_up):
     assert measured.in_order_of_rank("nll") == list(uci_classification.ALPHAS)
-    assert measured.among_the_best("nll", [0.0, 0.4, 0.5]) == 1
-    assert measured.pairs_lost("nll", [0.8, 1.0]) == 12
-    assert measured.pairs_lost("nll", [0.0, 0.05]) == 0
+    assert measured.among_the_best("nll", [0.0, 0.4, 0.5]).value == 1
+    assert measured.pairs_lost("nll", [0.8, 1.0]).value == 12
+    assert measured.pairs_lost("nll", [0.0, 0.05]).value == 0
     assert measured.clear_winners("nll") == 1
     assert measured.clear_winners("error_rate") == 0
-    assert measured.losses_in_which_the_advice_ranks_best() == 0
-    assert measured.losses_won_by_an_intermediate_power() == 0     # VFE is, in the one that is no tie
+    assert measured.losses_in_which_the_advice_ranks_best().value == 0
+    assert measured.losses_won_by_an_intermediate_power().value == 0     # VFE is, in the one that is no tie
 
 
 def test_counts_of_sets(made_up):
     assert measured.sets_clearly_won("nll", 0.0, 1.0) == 4         # not crabs, and not sonar, where one split of four is lost
     assert measured.sets_clearly_won("nll", 1.0, 0.0) == 0
     assert measured.sets_without_a_clear_winner("nll", 0.0, 1.0) == 2
-    assert measured.sets_won("nll", 0.0, 1.0) == 5
-    assert measured.sets_won("nll", 1.0, 0.0) == 0
+    assert measured.sets_won("nll", 0.0, 1.0).value == 5
+    assert measured.sets_won("nll", 1.0, 0.0).value == 0
 
 
 def test_curves(made_up):
-    assert measured.curves_that_fall_with_M("nll") == pytest.approx(100 * 5 / 6)
-    assert measured.curves_that_fall_with_M("error_rate") == 0
-    assert measured.sets_where_powers_come_closer("nll") == 5
+    assert measured.curves_that_fall_with_M("nll").value == pytest.approx(100 * 5 / 6)
+    assert measured.curves_that_fall_with_M("error_rate").value == 0
+    assert measured.sets_where_powers_come_closer("nll").value == 5
     assert measured.mean_curves("nll").loc[("sonar", 10), 1.0] == pytest.approx(0.3 + 0.05 * 0.95 + 0.1)
 
 
@@ -273,8 +273,8 @@ def test_digits_time_and_learning(monkeypatch):
             for alpha, error, seconds in ((0.0, 0.1, 10.0), (0.5, 0.05, 12.0), (1.0, 0.11, 9.0))
             for seed, off in enumerate((-0.03, 0.03))]
     monkeypatch.setattr(runner, "results", lambda study: pd.DataFrame(rows))
-    assert measured.mnist_time_over_vfe(100, 0.5) == 1.2
-    assert measured.mnist_powers_that_learn(100) == 2
+    assert measured.mnist_time_over_vfe(100, 0.5).value == 1.2
+    assert measured.mnist_powers_that_learn(100).value == 2
 
 
 # The drawings ---------------------------------------------------------------------------------------------------------

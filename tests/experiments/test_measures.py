@@ -18,7 +18,7 @@ from figures.experiments.villacampa2017 import fig1, fig5_long
 @pytest.fixture
 def made_up(monkeypatch):
     """A function: rows of a study -> every measure sees them in the place of what is committed."""
-    cached = [regression_claims.results, regression_claims.losses, regression_claims.ranks, regression_claims.ranks_of_splits,
+    cached = [regression_claims.results, regression_claims.losses,
               csato.results, villacampa._splits]
     read = runner.results
 
@@ -83,8 +83,8 @@ def test_searches_that_never_left_their_start_do_not_count_at_the_end(made_up):
 
 def test_powers_near_the_full_process_and_the_best_of_them(made_up):
     made_up(bui_fig3=toy(loss=lambda data, M, alpha: {0.0: 0.6, 0.5: 0.505, 1.0: 0.495}[alpha]))
-    assert regression_claims.toy_powers_that_reach_the_full_gp("smse", 200, 0.01) == 2
-    assert regression_claims.toy_powers_that_reach_the_full_gp("smse", 200, 0.2) == 3
+    assert regression_claims.toy_powers_that_reach_the_full_gp("smse", 200, 0.01).value == 2
+    assert regression_claims.toy_powers_that_reach_the_full_gp("smse", 200, 0.2).value == 3
     assert regression_claims.toy_best_power("smse").value == 1.0
 
 
@@ -99,16 +99,16 @@ def test_ranks(made_up):
     made_up(uci_regression=ranked(8.0, 6.0, 5.0, 4.0, 1.0, 2.0, 3.0, 7.0))
     best = uci_regression.ALPHAS[4]
     assert regression_claims.best_rank("smse").value == best and regression_claims.best_rank("smll").value == 0.0
-    assert regression_claims.extremes_among_worst("smse") == 2 and regression_claims.extremes_among_worst("smll") == 0
+    assert regression_claims.extremes_among_worst("smse").value == 2 and regression_claims.extremes_among_worst("smll").value == 0
     assert regression_claims.rank_behind_the_best("smse", best).value == 0
     assert regression_claims.rank_behind_the_best("smse", 1.0).value == 6
 
 
 def test_how_many_powers_a_power_beats(made_up):
     made_up(uci_regression=ranked(8.0, 6.0, 5.0, 4.0, 1.0, 2.0, 3.0, 7.0))
-    assert regression_claims.powers_beaten("smse", 1.0) == 1
-    assert regression_claims.powers_beaten("smse", 1.0, leave_out=(0.0,)) == 0
-    assert regression_claims.steps_up("smse") == 4 and regression_claims.steps_up("smll") == 3
+    assert regression_claims.powers_beaten("smse", 1.0).value == 1
+    assert regression_claims.powers_beaten("smse", 1.0, leave_out=(0.0,)).value == 0
+    assert regression_claims.steps_up("smse").value == 4 and regression_claims.steps_up("smll").value == 3
 
 
 # csato2002 --------------------------------------------------------------------------------------------------------------
@@ -158,7 +158,7 @@ def vehicle(split, **ends):
 def test_updates_on_vehicle(made_up):
     made_up(vil_fig1=[*vehicle(0), *vehicle(1, outer=-110.0), *vehicle(2, **{"inner-exact": -104.0})])
     assert villacampa.vehicle_spread() == pytest.approx(10.0)
-    assert villacampa.vehicle_speed() == pytest.approx(4.0)
+    assert villacampa.vehicle_speed().value == pytest.approx(4.0)
     assert villacampa.vehicle_gradients() == pytest.approx(100 * 4 / 102)
     assert villacampa.vehicle_approximate(bound=5.0) == 2 and villacampa.vehicle_approximate(bound=1.0) == 1
 

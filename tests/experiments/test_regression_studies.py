@@ -168,18 +168,23 @@ def test_wins_over_losses_in_three_summaries(measured):
     assert measured.largest_loss_over_largest_win("smse", 0.0, 1.0) == 6
 
 
+def ranked_first(best):
+    """Losses of which that power has the smallest on every split: dict metric -> table."""
+    index = pd.MultiIndex.from_product([["a"], range(4), [5]], names=["data", "split", "M"])
+    return {metric: pd.DataFrame({alpha: np.full(4, float(alpha != first)) for alpha in uci_regression.ALPHAS}, index)
+            for metric, first in best.items()}
+
+
 @pytest.mark.parametrize(("best", "expected"), [((0.5, 1.0), 2), ((0.5, 0.8), 1), ((0.6, 1.0), 1), ((0.4, 0.8), 0)])
 def test_the_advice_holds_for_a_loss_if_its_power_ranks_best(monkeypatch, best, expected):
-    found = {metric: significance.Estimate(alpha, alpha, alpha) for metric, alpha in zip(("smse", "smll"), best)}
-    monkeypatch.setattr(regression_claims, "best_rank", found.get)
-    assert regression_claims.losses_in_which_the_advice_ranks_best() == expected
+    monkeypatch.setattr(regression_claims, "losses", ranked_first(dict(zip(("smse", "smll"), best))).get)
+    assert regression_claims.losses_in_which_the_advice_ranks_best() == (expected, expected, expected)
 
 
 @pytest.mark.parametrize(("best", "expected"), [((0.5, 0.8), 2), ((0.0, 0.8), 1), ((0.0, 1.0), 0)])
 def test_intermediate_powers_are_those_between_the_ends(monkeypatch, best, expected):
-    best = dict(zip(uci_regression.METRICS, best))
-    monkeypatch.setattr(regression_claims, "best_rank", lambda metric: significance.Estimate(best[metric], 0, 1))
-    assert regression_claims.losses_won_by_an_intermediate_power() == expected
+    monkeypatch.setattr(regression_claims, "losses", ranked_first(dict(zip(uci_regression.METRICS, best))).get)
+    assert regression_claims.losses_won_by_an_intermediate_power() == (expected, expected, expected)
 
 
 def test_curves_are_means_over_data_sets():

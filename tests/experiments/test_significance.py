@@ -57,6 +57,36 @@ def test_splits_are_drawn_within_their_data_set():
     assert significance.of_means([values]) == (50, 50, 50)
 
 
+def test_a_function_of_the_rows_gets_each_data_set_apart_and_draws_it_apart():
+    """The products of the sets' means are those of sets drawn independently of each other."""
+    rng = np.random.default_rng(0)
+    index = pd.MultiIndex.from_product([("a", "b"), range(200)], names=["data", "split"])
+    rows = pd.DataFrame({"x": rng.normal(size=400)}, index)
+    a, b = (part.to_numpy() for _, part in rows.groupby(level="data"))
+    value, low, high = significance.bootstrap(rows, lambda *sets: np.subtract(*(part.mean(axis=(-2, -1)) for part in sets)))
+    assert value == pytest.approx(a.mean() - b.mean())
+    assert (high - low) / 2 == pytest.approx(1.96 * np.sqrt((a.var() + b.var()) / 200), rel=0.1)
+
+
+def test_a_column_of_which_a_set_has_no_value_is_not_in_its_array():
+    rows = pd.DataFrame({"x": [1.0, 1.0, 2.0, 2.0], "y": [3.0, 3.0, np.nan, np.nan]},
+                        pd.MultiIndex.from_product([("a", "b"), range(2)], names=["data", "split"]))
+    assert significance.bootstrap(rows, lambda a, b: a.shape[-1] + 0.0 * b.sum(axis=(-2, -1))) == (2, 2, 2)
+    assert significance.bootstrap(rows, lambda a, b: b.shape[-1] + 0.0 * a.sum(axis=(-2, -1))) == (1, 1, 1)
+
+
+def test_a_number_that_is_nan_for_a_draw_is_refused():
+    with pytest.raises(ValueError, match="NaN"):
+        significance.bootstrap(pd.DataFrame({"x": [1.0, np.nan]}), lambda rows: rows.mean(axis=(-2, -1)))
+
+
+def test_student_s_interval_of_a_few_values():
+    values = np.array([1.0, 2.0, 4.0])
+    value, low, high = significance.student(values)
+    expected = stats.ttest_1samp(values, 0.0).confidence_interval()
+    assert (value, low, high) == pytest.approx((values.mean(), expected.low, expected.high))
+
+
 def test_each_data_set_has_one_vote_however_many_splits_and_sizes_it_has():
     index = [("a", split, M) for split in range(20) for M in (5, 10, 20)] + [("b", split, 5) for split in range(5)]
     index = pd.MultiIndex.from_tuples(index, names=["data", "split", "M"])

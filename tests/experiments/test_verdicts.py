@@ -24,7 +24,7 @@ def test_a_line_says_what_the_ledger_says_and_links_to_it():
     assert line.select_one("a")["href"] == "claims.html#bui-fig4-smse-half-vfe"
 
 
-@pytest.mark.parametrize(("name", "rule"), [("vil-speed", "before the runs"), ("bui-rem2", "needs no runs"),
+@pytest.mark.parametrize(("name", "rule"), [("vil-fig1-speed", "before the runs"), ("bui-rem2", "needs no runs"),
                                             ("bui-fig4b-smll-ep", "with hindsight"), ("vil-fig7", "none")])
 def test_the_rule_says_when_it_was_fixed(name, rule):
     assert table(name).select("tbody td")[-1].get_text() == rule

@@ -9,10 +9,9 @@ from functools import cache
 
 import numpy as np
 import pandas as pd
-from scipy.stats import spearmanr
 
 from figures.experiments import claims, runner, significance
-from figures.experiments.bui2017 import fig31, uci_classification
+from figures.experiments.bui2017 import counts, fig31, uci_classification
 from pepcore.datasets.catalogue import registry
 
 STUDY = "uci_classification_whole"
@@ -20,7 +19,6 @@ STUDY = "uci_classification_whole"
 TABLE_2 = {"australian": (222, 468), "breast_cancer": (239, 443), "crabs": (100, 100), "ionosphere": (126, 224),
            "pima": (500, 267), "sonar": (111, 96)}
 EVEN = 50.0
-DIGITS = 12  # of a mean: equal errors must stay equal, and the last bits depend on the order of a sum
 ADVICE = (0.4, 0.5)
 UNTIED = 6  # runs: two-sided, all of five have a p-value of 1/16
 
@@ -51,20 +49,16 @@ def wins(metric, first, second, label="true"):
 
 def least_win(metric, alpha, others, label="true"):
     """The smallest share of runs that `alpha` wins against one of the other powers."""
-    return min((wins(metric, alpha, other, label) for other in others), key=lambda estimate: estimate.value)
+    return _of_shares_against(metric, alpha, others, label, lambda shares: shares.min(axis=0))
 
 
 def farthest_from_even(metric, alpha, others, label="true"):
     """By how many points the shares that `alpha` wins against the others differ from 50 % at most."""
-    wide = losses(metric, label)
-    votes = [rows.groupby(level=["data", "split"]).sum()
-             for other in others for rows in (wide[alpha] < wide[other], wide[alpha] != wide[other])]
+    return _of_shares_against(metric, alpha, others, label, lambda shares: np.abs(shares - EVEN).max(axis=0))
 
-    def distance(*means):
-        won, untied = np.array(means[::2]), np.array(means[1::2])
-        return np.abs(100 * won / untied - EVEN).max(axis=0)
 
-    return significance.of_means(votes, distance)
+def _of_shares_against(metric, alpha, others, label, statistic):
+    return uci_classification.of_shares(losses(metric, label), [(alpha, other) for other in others], statistic)
 
 
 def beats_clearly(wide, first, second):
@@ -93,23 +87,27 @@ def in_order_of_rank(metric, label="true"):
 
 def among_the_best(metric, alphas, label="true"):
     """How many of these powers are among as many best average ranks."""
-    return float(len(set(alphas) & set(in_order_of_rank(metric, label)[:len(alphas)])))
+    return counts.among_places(losses(metric, label), alphas, slice(len(alphas)))
 
 
 def losses_in_which_the_advice_ranks_best(label="true"):
     """In how many of the two losses α = 0.4 or 0.5 has the best average rank."""
-    return float(sum(in_order_of_rank(metric, label)[0] in ADVICE for metric in uci_classification.METRICS))
+    return counts.losses_whose_best_power(lambda _, best: np.isin(best, ADVICE), _both_losses(label))
 
 
 def losses_won_by_an_intermediate_power(label="true"):
     """In how many of the two losses the best average rank is neither VFE's nor EP's."""
-    return float(sum(in_order_of_rank(metric, label)[0] not in (0.0, 1.0) for metric in uci_classification.METRICS))
+    return counts.losses_whose_best_power(lambda _, best: (best != 0.0) & (best != 1.0), _both_losses(label))
+
+
+def _both_losses(label):
+    return {metric: losses(metric, label) for metric in uci_classification.METRICS}
 
 
 def pairs_lost(metric, alphas, label="true"):
     """Of all pairings of one of these powers with one of the others, how many it loses in more than half of the runs."""
-    others = [other for other in uci_classification.ALPHAS if other not in alphas]
-    return float(sum(wins(metric, alpha, other, label).value < EVEN for alpha in alphas for other in others))
+    pairs = [(alpha, other) for alpha in alphas for other in uci_classification.ALPHAS if other not in alphas]
+    return uci_classification.of_shares(losses(metric, label), pairs, lambda shares: (shares < EVEN).sum(axis=0))
 
 
 def by_set(metric, label="true"):
@@ -130,27 +128,22 @@ def sets_without_a_clear_winner(metric, first, second, label="true"):
 
 def sets_won(metric, first, second, label="true"):
     """Number of sets on which `first` has the smaller loss in the mean over splits and M."""
-    mean = by_set(metric, label).mean()
-    return float((mean[first] < mean[second]).sum())
+    return counts.sets_won(losses(metric, label), first, second)
 
 
 def mean_curves(metric, label="true"):
     """The mean over splits: one row per (data, M), one column per power."""
-    return losses(metric, label).groupby(level=["data", "M"]).mean().round(DIGITS)
+    return losses(metric, label).groupby(level=["data", "M"]).mean().round(counts.DIGITS)
 
 
 def curves_that_fall_with_M(metric, label="true"):
     """Share of the curves of mean loss against M, one per data set and power, that fall (negative rank correlation)."""
-    falling = [np.ptp(curve[alpha]) > 0 and spearmanr(curve.index.get_level_values("M"), curve[alpha]).statistic < 0
-               for _, curve in mean_curves(metric, label).groupby(level="data") for alpha in curve]
-    return 100 * float(np.mean(falling))
+    return counts.curves_that_fall_with_M(losses(metric, label))
 
 
 def sets_where_powers_come_closer(metric, label="true"):
     """Number of sets on which the mean losses of the powers span less at the largest M than at the smallest."""
-    curves = mean_curves(metric, label)
-    spread = (curves.max(axis=1) - curves.min(axis=1)).unstack("M").sort_index(axis=1)
-    return float((spread.iloc[:, -1] < spread.iloc[:, 0]).sum())
+    return counts.sets_where_powers_come_closer(losses(metric, label))
 
 
 def paired_tests(label="true"):
@@ -163,7 +156,7 @@ def paired_tests(label="true"):
     rows = []
     for metric in uci_classification.METRICS:
         for data, wide in by_set(metric, label):
-            of_split = wide.groupby(level="split").mean().round(DIGITS)
+            of_split = wide.groupby(level="split").mean().round(counts.DIGITS)
             fraction = 1 - registry[data].train_fraction
             for pair in uci_classification.PAIRS:
                 first, second = (of_split[alpha] for alpha in pair)
@@ -190,18 +183,19 @@ def verdicts(label="true", intervals=True):
 # MNIST: bui_fig31 -------------------------------------------------------------------------------------------------------
 
 def mnist(M):
-    """The mean over the seeds of the study with M pseudo-inputs, by power."""
+    """The rows of the study with M pseudo-inputs, a table for each seed and power."""
     table = runner.results("bui_fig31")
-    return table[table["M"] == M].groupby("alpha").mean(numeric_only=True)
+    return table[table["M"] == M].pivot(index="seed", columns="alpha")
 
 
 def mnist_time_over_vfe(M, alpha):
-    """Processor time of all steps at this power, over that at α = 0."""
+    """Processor time of all steps at this power, over that at α = 0, with the interval of other seeds."""
     seconds = mnist(M)[f"seconds_{fig31.CHECKPOINTS[-1]}"]
-    return float(seconds[alpha] / seconds[0.0])
+    return significance.of_means([seconds[alpha], seconds[0.0]], np.divide)
 
 
 def mnist_powers_that_learn(M):
-    """Number of powers whose last test error is at most half of the one at the first look, after ten steps."""
+    """Number of powers whose last mean test error is at most half of the one at the first look, after ten steps."""
     first, last = (mnist(M)[f"error_rate_{number}"] for number in (fig31.CHECKPOINTS[0], fig31.CHECKPOINTS[-1]))
-    return float((last <= first / 2).sum())
+    margin = first / 2 - last
+    return significance.of_means([margin[alpha] for alpha in margin], lambda *means: (np.array(means) >= 0).sum(axis=0))

@@ -14,13 +14,12 @@ from functools import cache
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 from scipy.spatial import Delaunay
 from scipy.special import log_ndtr
 
 from figures.drawing import style
 from figures.experiments import runner
-from figures.experiments.significance import Estimate
+from figures.experiments.significance import Estimate, student
 from pepcore import exact, metrics, power_ep, training
 from pepcore.datasets import generators
 from pepcore.kernels import SquaredExponential
@@ -167,9 +166,7 @@ def _ratios(results, kernel):
 
 
 def _geometric_mean(ratios):
-    logs = np.log(ratios.dropna())
-    half = stats.t.ppf(0.975, len(logs) - 1) * logs.sem()
-    return Estimate(*(float(np.exp(logs.mean() + shift)) for shift in (0, -half, half)))
+    return Estimate(*map(float, np.exp(student(np.log(ratios.dropna())))))
 
 
 # Pictures -------------------------------------------------------------------------------------------------------------

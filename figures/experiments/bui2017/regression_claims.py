@@ -6,10 +6,9 @@ Each function measures one kind of claim; `claims.toml` says which claim is meas
 from functools import cache
 
 import numpy as np
-from scipy.stats import spearmanr
 
 from figures.experiments import runner, significance
-from figures.experiments.bui2017 import fig3, gap, uci_regression
+from figures.experiments.bui2017 import counts, fig3, gap, uci_regression
 from pepcore.datasets.catalogue import registry
 
 VFE, EP = 0.0, 1.0
@@ -32,17 +31,14 @@ def _columns(table):
     return [table[name] for name in table]
 
 
-def _at_smallest(names, values):
-    """The name of the smallest of as many values, floats or arrays."""
-    return np.asarray(names)[np.argmin(values, axis=0)]
-
-
 # The toy study: bui_fig3 ----------------------------------------------------------------------------------------------
 
 def toy_powers_that_reach_the_full_gp(metric, M, within):
     """Number of the eight powers whose mean loss with M pseudo-inputs is within a distance of the full GP's."""
-    toy = results("bui_fig3")
-    return float((np.abs(fig3.curves(toy, metric).loc[M] - fig3.full_gp(toy, metric)) <= within).sum())
+    toy = results("bui_fig3").set_index("data")
+    sparse = toy[(toy["method"] == "sparse") & (toy["M"] == M)].pivot(columns="alpha", values=metric)
+    apart = sparse.sub(toy.loc[toy["method"] == "full", metric], axis=0)
+    return significance.of_means(_columns(apart), lambda *means: (np.abs(means) <= within).sum(axis=0))
 
 
 def toy_overestimation(alpha):
@@ -78,7 +74,7 @@ def toy_best_power(metric):
     """The power whose loss is smallest in the mean over data sets and M, with its interval."""
     toy = results("bui_fig3")
     losses = toy[toy["method"] == "sparse"].pivot_table(index="data", columns="alpha", values=metric, aggfunc="mean")
-    return significance.of_means(_columns(losses), lambda *means: _at_smallest(losses.columns, means))
+    return significance.of_means(_columns(losses), lambda *means: counts.at_smallest(losses.columns, means))
 
 
 # Learning hyper-parameters of the full GP: bui_fig8 ---------------------------------------------------------------------
@@ -155,62 +151,54 @@ def wins(metric, first, second):
 
 def powers_beaten(metric, alpha, leave_out=()):
     """Number of other powers, but for those left out, against which `alpha` wins more than half of all runs."""
-    others = [other for other in uci_regression.ALPHAS if other != alpha and other not in leave_out]
-    return float(sum(wins(metric, alpha, other).value > 50 for other in others))
-
-
-def losses_in_which_the_advice_ranks_best():
-    """In how many of the two losses the power that is advised has the best average rank: 0.5 in SMSE, EP in SMLL."""
-    return float(sum(best_rank(metric).value == alpha for metric, alpha in ADVICE.items()))
+    return _majorities(metric, [(alpha, other) for other in uci_regression.ALPHAS if other != alpha and other not in leave_out])
 
 
 def steps_up(metric):
     """Number of the seven neighbours in the list of powers of which the larger power wins more than half of all runs."""
     powers = uci_regression.ALPHAS
-    return float(sum(wins(metric, larger, smaller).value > 50 for smaller, larger in zip(powers, powers[1:])))
+    return _majorities(metric, zip(powers[1:], powers))
 
 
-@cache
-def ranks(metric):
-    """The average rank of every power, with intervals over splits."""
-    return significance.average_ranks(losses(metric))
+def _majorities(metric, pairs):
+    """Of how many pairs the first power wins more than half of all runs."""
+    won = [significance.percentages_won(losses(metric), *pair) for pair in pairs]
+    return significance.of_means(won, lambda *means: (np.array(means) > 50).sum(axis=0))
 
 
-@cache
-def ranks_of_splits(metric):
-    """For every (data, split) the mean over M of the powers' ranks, each set with one vote: a list of columns."""
-    return [significance.one_vote(column) for column in _columns(losses(metric).rank(axis=1))]
-
-
-def best_rank(metric):
-    """The power with the best average rank, with its interval over splits."""
-    return significance.of_means(ranks_of_splits(metric), lambda *means: _at_smallest(uci_regression.ALPHAS, means))
+def losses_in_which_the_advice_ranks_best():
+    """In how many of the two losses the power that is advised has the best average rank: 0.5 in SMSE, EP in SMLL."""
+    return counts.losses_whose_best_power(lambda metric, best: best == ADVICE[metric], _both_losses())
 
 
 def losses_won_by_an_intermediate_power():
     """In how many of the two losses the best average rank is neither VFE's nor EP's."""
-    return float(sum(best_rank(metric).value not in (VFE, EP) for metric in uci_regression.METRICS))
+    return counts.losses_whose_best_power(lambda metric, best: (best != VFE) & (best != EP), _both_losses())
+
+
+def _both_losses():
+    return {metric: losses(metric) for metric in uci_regression.METRICS}
+
+
+def best_rank(metric):
+    """The power with the best average rank, with its interval over splits."""
+    return counts.best_rank(losses(metric))
 
 
 def extremes_among_worst(metric):
     """How many of the two powers with the worst average ranks are 0 and 1."""
-    worst = sorted(ranks(metric), key=lambda alpha: ranks(metric)[alpha].value)[-2:]
-    return float(len({VFE, EP}.intersection(worst)))
+    return counts.among_places(losses(metric), (VFE, EP), slice(-2, None))
 
 
 def rank_behind_the_best(metric, alpha):
     """By how much the average rank of `alpha` is worse than the best, with its interval over splits."""
     place = uci_regression.ALPHAS.index(alpha)
-    return significance.of_means(ranks_of_splits(metric), lambda *means: means[place] - np.min(means, axis=0))
+    return significance.of_means(counts.rank_columns(losses(metric)), lambda *means: means[place] - np.min(means, axis=0))
 
 
 def sets_won(metric, first, second, by=0.0):
-    """On how many of the eight data sets `first` has the smaller loss in the mean over splits and M.
-
-    The larger SMSE must exceed the smaller one by more than the fraction `by` of it.
-    """
-    mean = losses(metric).groupby(level="data").mean()
-    return float((mean[first] * (1 + by) < mean[second]).sum())
+    """On how many of the eight data sets `first` has the smaller loss in the mean over splits and M, see `counts.sets_won`."""
+    return counts.sets_won(losses(metric), first, second, by)
 
 
 def win_over_loss(metric, first, second, summary="median"):
@@ -231,10 +219,7 @@ def largest_loss_over_largest_win(metric, first, second):
 
 def curves_that_fall_with_M(metric):
     """Share of the curves of mean loss against M, one per data set and power, that fall (negative rank correlation)."""
-    mean = losses(metric).groupby(level=["data", "M"]).mean()
-    falling = [spearmanr(curve.index.get_level_values("M"), curve[alpha]).statistic < 0
-               for _, curve in mean.groupby(level="data") for alpha in curve]
-    return 100 * float(np.mean(falling))
+    return counts.curves_that_fall_with_M(losses(metric))
 
 
 def regression_sets_of_the_same_size():

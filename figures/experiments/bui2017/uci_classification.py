@@ -77,11 +77,19 @@ def share(wide, first, second):
 
     None where all rows are tied. The sets have as many rows each, but not as many untied ones: a row is a vote.
     """
-    untied = wide[wide[first] != wide[second]]
-    if untied.empty:
-        return None
-    won = (untied[first] < untied[second]).groupby(level=["data", "split"])
-    return significance.of_means([won.sum(), won.size()], lambda wins, rows: 100 * wins / rows)
+    return of_shares(wide, [(first, second)], lambda shares: shares[0]) if (wide[first] != wide[second]).any() else None
+
+
+def of_shares(wide, pairs, statistic):
+    """A function of the shares of several pairs (pairs, ...), with its interval over splits; without untied rows one is 50 %."""
+    votes = [rows.groupby(level=["data", "split"]).sum()
+             for first, second in pairs for rows in (wide[first] < wide[second], wide[first] != wide[second])]
+
+    def of_votes(*means):
+        won, untied = np.array(means[::2]), np.array(means[1::2])
+        return statistic(np.divide(100 * won, untied, out=np.full_like(won, 50.0), where=untied > 0))
+
+    return significance.of_means(votes, of_votes)
 
 
 def draw_pairs(fig, results, highlight=None):

@@ -59,46 +59,52 @@ def ranks(cells, metric):
     return cells.rank(axis=1, ascending=metric != "log_likelihood").mean()
 
 
-def best_and_worst(task, metric):
-    """How many of two statements hold: OrthNat has the smallest average rank of all methods, Decoupled the largest."""
-    found = ranks(ours(task, metric), metric)
-    others = found.drop(["OrthNat", "Decoupled"])
-    return int(found["OrthNat"] < min(*others, found["Decoupled"])) + int(found["Decoupled"] > max(*others, found["OrthNat"]))
+def _of_ranks(cells, metric, statistic):
+    """A function of a dict of method -> average rank over the sets, with its interval for other sets."""
+    places = cells.rank(axis=1, ascending=metric != "log_likelihood")
+    return significance.of_means([places[method] for method in places], lambda *means: statistic(dict(zip(places, means))))
+
+
+def _as_good(found, method):
+    """How many of the other methods have a value as small as that of `method`, or smaller."""
+    return sum(np.less_equal(value, found[method]) * 1 for other, value in found.items() if other != method)
 
 
 def best(task, metric, method="OrthNat"):
     """How many of the other methods have an average rank as small as that of `method`, or smaller: 0 if it is the best."""
-    found = ranks(ours(task, metric), metric)
-    return int((found.drop(method) <= found[method]).sum())
+    return _of_ranks(ours(task, metric), metric, lambda found: _as_good(found, method))
 
 
 def worst(task, metric, method="Decoupled"):
     """How many of the other methods have an average rank as large as that of `method`, or larger: 0 if it is the worst."""
-    found = ranks(ours(task, metric), metric)
-    return int((found.drop(method) >= found[method]).sum())
+    return _of_ranks(ours(task, metric), metric,
+                     lambda found: _as_good({name: np.negative(rank) for name, rank in found.items()}, method))
 
 
-def ahead_at_equal_time(task):
-    """Share of the sets on which OrthNat has a smaller error than CoupledNat with 400 points, which takes as long.
+def behind_at_equal_time(task):
+    """The error of OrthNat less that of CoupledNat with 400 points, which takes as long: mean over the sets.
 
-    A tie counts half; the interval is that of other sets.
+    The interval is that of other sets.
     """
     cells = ours(task, "error")
-    won = (cells["OrthNat"] < cells["CoupledNat_400"]) + 0.5 * (cells["OrthNat"] == cells["CoupledNat_400"])
-    return significance.exact_percentage(float(won.sum()), len(won))
+    return significance.of_means([cells["OrthNat"] - cells["CoupledNat_400"]])
 
 
 def behind_in_median(task, method="Orth"):
     """How many of the other methods have a median error over the sets as small as that of `method`, or smaller."""
-    median = ours(task, "error").median()
-    return int((median.drop(method) <= median[method]).sum())
+    cells = ours(task, "error")
+
+    def count(rows):
+        return _as_good(dict(zip(cells, np.moveaxis(np.median(rows, axis=-2), -1, 0))), method)
+
+    return significance.bootstrap(cells, count)
 
 
 def no_worse(metric="error", cells=None):
     """Share of the pairs, over the regression sets, in which the orthogonal basis is no worse than the coupled one of 300."""
     cells = ours("regression", metric) if cells is None else cells
-    sign = 1 if metric == "log_likelihood" else -1
-    return float(np.mean([sign * cells[one] >= sign * cells[other] for one, other in SAME_BETA.items()]))
+    found = _ahead(SAME_BETA, cells, np.greater_equal if metric == "log_likelihood" else np.less_equal)
+    return significance.Estimate(*(percentage / 100 for percentage in found))
 
 
 def natural_ahead(task, cells=None):
@@ -111,14 +117,17 @@ def gamma_ahead(cells=None):
     return _ahead(WITH_GAMMA, ours("regression", "error") if cells is None else cells)
 
 
-def _ahead(pairs, cells):
-    return float(100 * np.mean([cells[one] < cells[other] for one, other in pairs.items() if one in cells]))
+def _ahead(pairs, cells, better=np.less):
+    won = [better(cells[one], cells[other]) for one, other in pairs.items() if one in cells]
+    return significance.exact_percentage(np.sum(won), np.size(won))
 
 
 def natural_in_rank(task, cells=None):
     """For how many of the two bases, orthogonal and coupled with 400, natural steps have the smaller average rank."""
-    found = ranks(ours(task, "error") if cells is None else cells, "error")
-    return sum(bool(found[one] < found[NATURAL[one]]) for one in ("OrthNat", "CoupledNat_400"))
+    def count(found):
+        return sum(np.less(found[one], found[NATURAL[one]]) * 1 for one in ("OrthNat", "CoupledNat_400"))
+
+    return _of_ranks(ours(task, "error") if cells is None else cells, "error", count)
 
 
 def better_in_summary():
@@ -126,12 +135,18 @@ def better_in_summary():
 
     They are of error and of log-likelihood, each by mean, median and average rank over the regression sets, for Orth and OrthNat.
     """
-    won = 0
-    for metric, sign in (("error", 1), ("log_likelihood", -1)):
-        cells = ours("regression", metric)
-        for summary in (sign * cells.mean(), sign * cells.median(), ranks(cells, metric)):
-            won += sum(bool(summary[one] < summary[other]) for one, other in SAME_BETA.items())
-    return won
+    losses = [ours("regression", "error"), -ours("regression", "log_likelihood")]
+    tables = [table for loss in losses for table in (loss, loss.rank(axis=1))]
+
+    def count(rows):
+        won = 0
+        for place, part in enumerate(np.split(rows, len(tables), axis=-1)):
+            for summary in (np.mean, np.median) if place % 2 == 0 else (np.mean,):
+                found = dict(zip(COMPARED["regression"], np.moveaxis(summary(part, axis=-2), -1, 0)))
+                won = won + sum(np.less(found[one], found[other]) * 1 for one, other in SAME_BETA.items())
+        return won
+
+    return significance.bootstrap(pd.concat(tables, axis=1), count)
 
 
 def exchanged(one, other):

@@ -7,7 +7,7 @@ import pandas as pd
 
 from figures import FOLDER
 from figures.drawing import style
-from figures.experiments import runner
+from figures.experiments import runner, significance
 from figures.experiments.villacampa2017.tables import METHODS, PERCENT
 
 PUBLISHED = FOLDER / "published"
@@ -48,9 +48,10 @@ def compared(metric, results=None):
 def near(metric):
     """Per cent of the cells in which our mean and the paper's differ by no more than two combined standard errors.
 
-    Those of both means, and what is left out where theirs are printed to two digits.
+    Those of both means, and what is left out where theirs are printed to two digits. The interval is that of independent cells.
     """
-    return float(100 * (compared(metric)["apart"].abs() <= NEAR).mean())
+    agree = compared(metric)["apart"].abs() <= NEAR
+    return significance.exact_percentage(agree.sum(), len(agree))
 
 
 def gap(first, second, metric, means=None):
@@ -94,21 +95,39 @@ def published_times():
     return published("nll")["mean"].xs(TIMES, level="data").unstack("method")
 
 
+def _of_times(statistic):
+    """A function of the mean times (M, ...) of a dict of methods, with its interval over splits."""
+    runs = runner.results("villacampa_whole").pivot(index=["data", "split"], columns=["method", "percent"],
+                                                    values="training_seconds").sort_index(axis=1)
+    methods, sizes = runs.columns.get_level_values("method").unique(), runs.columns.get_level_values("percent").nunique()
+
+    def of_sets(*sets):
+        mean = np.moveaxis(np.mean([rows.mean(axis=-2) for rows in sets], axis=0), -1, 0)
+        return statistic(dict(zip(methods, mean.reshape(len(methods), sizes, *mean.shape[1:]))))
+
+    return significance.bootstrap(runs, of_sets)
+
+
 def speed():
     """GFITC's mean training time over SEP's, at the M where it is furthest from the middle of what would count."""
-    ratios = times()["gfitc"] / times()["sep"]
     middle = np.sqrt(SPEED[0] * SPEED[1])
-    return float(max(ratios, key=lambda ratio: abs(np.log(ratio / middle))))
+
+    def furthest(times):
+        ratios = times["gfitc"] / times["sep"]
+        place = np.abs(np.log(ratios / middle)).argmax(axis=0)
+        return np.take_along_axis(ratios, place[np.newaxis], axis=0)[0]
+
+    return _of_times(furthest)
 
 
 def least_lead(first, second):
     """The mean training time of `second` over that of `first`, at the M where this is least."""
-    return float((times()[second] / times()[first]).min())
+    return _of_times(lambda times: (times[second] / times[first]).min(axis=0))
 
 
 def fastest(method):
     """For how many of the three M a method has the least mean training time of the four."""
-    return float((times().idxmin(axis=1) == method).sum())
+    return _of_times(lambda times: (times[method] == np.min(list(times.values()), axis=0)).sum(axis=0))
 
 
 def draw(fig, results=None):

@@ -3,9 +3,10 @@
 from functools import cache
 
 import numpy as np
+import pandas as pd
 from scipy.spatial.distance import cdist
 
-from figures.experiments import mnist, runner
+from figures.experiments import mnist, runner, significance
 from figures.experiments.villacampa2017 import fig1, fig3, fig4, fig5, fig5_long
 
 MANY = 0.01     # of a method's pseudo-inputs
@@ -25,7 +26,8 @@ def vehicle_spread():
 
 def vehicle_speed():
     """How many times sooner inner updates reach the lowest of the three last log evidences, less 2 %; median of the splits."""
-    return float(np.median([times["outer"] / times["inner"] for times in map(fig1.times_to_level, _splits())]))
+    ratios = [times["outer"] / times["inner"] for times in map(fig1.times_to_level, _splits())]
+    return significance.bootstrap(pd.DataFrame(ratios), lambda rows: np.median(rows, axis=(-2, -1)))
 
 
 def vehicle_gradients():
@@ -41,15 +43,19 @@ def vehicle_approximate(bound=2.0):
     return int(vehicle_gradients() <= bound) + int(faster)
 
 
+def satellite_head_starts(metric="nll"):
+    """How many times later the sooner of GFITC and VI is where SEP is, within 5 % of its last loss: split by M."""
+    return pd.Series(fig4.head_start(runner.results("vil_fig4"), metric)).unstack(level=0)
+
+
 def satellite_head_start(M, metric="nll"):
-    """How many times later the sooner of GFITC and VI is where SEP is, within 5 % of its last loss: median of the splits."""
-    times = fig4.head_start(runner.results("vil_fig4"), metric)
-    return float(np.median([value for (size, _), value in times.items() if size == M]))
+    """The median of `satellite_head_starts` over the splits."""
+    return float(satellite_head_starts(metric)[M].median())
 
 
 def satellite_sizes_first(metric="nll"):
-    """At how many of the three M SEP is sooner than GFITC and VI, see `satellite_head_start`."""
-    return float(sum(satellite_head_start(M, metric) > 1 for M in fig4.SIZES))
+    """At how many of the three M SEP is sooner than GFITC and VI in the median, see `satellite_head_starts`."""
+    return significance.bootstrap(satellite_head_starts(metric), lambda rows: (np.nanmedian(rows, axis=-2) > 1).sum(axis=-1))
 
 
 def satellite_stays_low(metric, method="vi"):
@@ -66,7 +72,7 @@ def satellite_apart():
     for row in runs.to_dict("records"):
         best = min(fig4.CHECKPOINTS, key=lambda number: row[f"nll_{number}"])
         found.append(row[f"nll_{last}"] > row[f"nll_{best}"] and row[f"expected_{last}"] > row[f"expected_{best}"])
-    return float(100 * np.mean(found))
+    return significance.exact_percentage(sum(found), len(found))
 
 
 def touching(M=fig3.JUDGED, bound=0.02):
@@ -105,7 +111,7 @@ def sizes_ahead():
 def places_at_boundaries(M=fig3.JUDGED, other="ep"):
     """VI's mean distance of pseudo-inputs to the true boundaries over another method's, mean over the draws."""
     distance = _plane(M).pivot(index="seed", columns="method", values="boundary_distance")
-    return float((distance["vi"] / distance[other]).mean())
+    return significance.student(distance["vi"] / distance[other])
 
 
 def _plane(M):
