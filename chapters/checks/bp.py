@@ -197,7 +197,7 @@ def sequential(answer):
             return "the residual variance h is missing: the likelihood sees h + s of the cavity."
         d2 = PROBIT.log_moment(y, (mu - alpha * nu * s) / c, h + s_out, alpha)[2]
         if alpha > 0 and close(new_tau, -d2 / (1 + alpha * d2 * (s_out + h))):
-            return "in the target stands the cavity variance of aᵀv alone, without h; with h it is Csató's method."
+            return "the target takes the cavity variance of aᵀv alone, without h; with h it is Csató's method."
         if not (close(new_tau, right_tau, digits=5) and close(new_nu, right_nu, digits=5)):
             return (f"the new site is wrong (α = {alpha:g}, old τ = {tau:g}, ν = {nu:g}): cavity, moments, target, "
                     "in this order.")
@@ -243,7 +243,7 @@ def missing(answer):
     if _precise(sparse) and close(sparse, full, rtol=1e-9):
         return "the two are the same: is one of them really sparse?"
     if _precise(sparse) and np.ptp(sparse) <= 1e-9 * np.abs(sparse).max():
-        return "the sparse evidence is the same at every power: was the power handed on?"
+        return "the sparse evidence is the same at every power: was the power passed on?"
     if sparse[0] > full[0] + 1e-2 * max(1.0, abs(full[0])):
         return ("at α = 0 both are bounds, and the sparse one cannot be the higher: are kernel, likelihood and data the "
                 "same, and has each fit converged?")

@@ -62,7 +62,7 @@ numbers(
          "the label sees f through a blur of variance 1: what does the prior's variance do to the slope?"),
         ((-SLOPE, ANY, ANY), "a label +1 pulls the mean upwards."),
         ((RIGHT, -BEND, ANY), "C has the wrong sign: a datum takes variance away."),
-        ((RIGHT, -(SLOPE**2) / 2, ANY), "C is a whole second derivative; no half stands before it."),
+        ((RIGHT, -(SLOPE**2) / 2, ANY), "C is a full second derivative, without a factor ½."),
         ((RIGHT, RIGHT, -BEND), "τ is not −r: the site must be divided by what the prior knew already."),
         ((RIGHT, RIGHT, 1 / PRIOR), "that is the precision of the prior; the site has one of its own."),
     ],
@@ -289,11 +289,11 @@ def order(answer):
         return "an order holds each of the numbers 0 to 99 once."
     line = line.astype(int)
     if np.array_equal(line, np.arange(100)):
-        return "this is left to right: in this order nobody waits."
+        return "this is left to right: here no datum waits."
     if solves(line):
         return None
     if solves(np.argsort(line)):
-        return "this says when each datum is read. The other way round, please: which datum is read first, which next?"
+        return "this says when each datum is read. Turn it round: which datum is read first, which next?"
     if not leaves_a_room(line, ROOM):
         if leaves_a_room(line, ROOM + 1):
             return "such an order needs one place more than the room has. Count those that wait when the first is chosen."
@@ -319,7 +319,7 @@ quiz_of(
         [("every site, along a projected direction", None),
          ("the marginal of what stays", "that is the other direction of the divergence."),
          ("the mean, but not the covariance", "both change.")],
-        why="Each site keeps its two numbers; the direction along which it looks is projected on those that stay.",
+        why="Each site keeps its two numbers; the direction it acts along is projected onto those that stay.",
     ),
     question(
         "Regression. With ξ every site has the precision 1/σ², whatever the novelty h. Which method's posterior is "

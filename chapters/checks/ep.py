@@ -294,7 +294,7 @@ quiz_of(
     "ep-quiz",
     question(
         "EP replaces a likelihood factor by a Gaussian site. What does the new site copy?",
-        [("the factor near its maximum", "that would be Laplace's method: it never asks how wide the cavity is."),
+        [("the factor near its maximum", "that would be Laplace's method: it ignores how wide the cavity is."),
          ("the mean and variance that the factor gives to the cavity", None),
          ("the factor's own mean and variance",
           "a factor such as a probit has none: it does not even integrate to something finite.")],
@@ -320,7 +320,7 @@ quiz_of(
         [("the precision of one measurement with unit noise", None),
          ("any precision, if the cavity is wide",
           "however wide the cavity is, the site's precision stays below that of one such measurement."),
-         ("half of the prior's precision", "the bound does not know the prior.")],
+         ("half of the prior's precision", "the bound does not involve the prior.")],
         why="One bit, seen through unit noise, never says more than one look at f through that noise.",
     ),
 )

@@ -100,7 +100,7 @@ def pathwise(answer):
     if close(drawn, path(y)):
         return "this adds the posterior mean to a prior draw; take away what the pretended data had said."
     if close(drawn, path(y - f_x + epsilon)) or close(drawn, path(f_x + epsilon - y)):
-        return "look at the signs: what was pretended has to leave, what was observed has to come."
+        return "look at the signs: one set of observations leaves, the other enters."
     if close(drawn, K_sx @ np.linalg.solve(K_hat, y)):
         return "this is the posterior mean, the same for every draw; where is the residual?"
     return "write the residual r of f(X_*) given the pretended data, then put the real data in their place."
@@ -163,7 +163,7 @@ def nystrom(answer):
     if distances.min() < 0.01:
         first, second = np.unravel_index(distances.argmin(), distances.shape)
         return f"rows {first} and {second} of Z (nearly) coincide, and the second of two equal pseudo-inputs adds nothing."
-    return f"these features miss {missed:.1f} of {len(X)}; fewer than {NYSTROM_TARGET} are asked for."
+    return f"these features miss {missed:.1f} of {len(X)}; less than {NYSTROM_TARGET} is asked for."
 
 
 NYSTROM_TARGET = 58
@@ -233,23 +233,23 @@ quiz_of(
         "You add one pseudo-input and change nothing else. What can happen to the residual variance h at a datum?",
         [("it falls or stays", None),
          ("it rises or stays", "a further feature explains more of f, never less."),
-         ("either, depending on y", "h knows the inputs and the kernel; the targets do not enter.")],
+         ("either, depending on y", "h depends on inputs and kernel; the targets do not enter.")],
         why="h is what is left of the prior variance once the values at the pseudo-inputs are known.",
     ),
     question(
         "How does the evidence stop a very flexible kernel from winning?",
         [("it counts the hyper-parameters", "it does not know how many there are."),
          ("it tests on data held back", "no datum is held back; each is predicted from those before it."),
-         ("a flexible model spreads its bets, and bets little on the data that came", None)],
+         ("a flexible model spreads its bets, and bets little on the data observed", None)],
         why="The evidence is the product of the predictions of each datum from those before it.",
     ),
     question(
         "At which data do DTC, FITC, VFE and Power EP give the same posterior, with the same parameters?",
         [("where h = 0", None),
          ("where the noise is zero",
-          "then DTC and VFE trust the features completely, and FITC still books h as noise."),
+          "then DTC and VFE trust the features completely, and FITC still counts h as noise."),
          ("nowhere: they are different methods", "they differ in what they do with h, and only in that.")],
-        why="They differ only in how they treat h. Where h is zero nothing is left to differ in.",
+        why="They differ only in how they treat h. Where h is zero they cannot differ.",
     ),
 )
 

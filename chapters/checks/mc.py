@@ -70,14 +70,14 @@ def comparison(answer):
     if close(found, right[[2, 3, 0, 1]]):
         return "the two roles are exchanged: the sites of the datum's own class come first, then those of the rival."
     if close(found, right[[1, 0, 3, 2]]) or close(found, right[[0, 2, 1, 3]]):
-        return "these are the right numbers in another order: τ and ν of the own class, then τ and ν of the rival."
+        return "these are the right numbers in another order: τ and ν of the winner, then τ and ν of the rival."
     if close(found, two_sites(*case, with_noise=False)):
         return "the noise is missing: the difference of the two functions is seen through the noise of both."
     if close(found, two_sites(*case, signs=(1.0, 1.0))):
         return ("the rival's site pulls upwards: that is the misprint of the paper. Its first derivative has the "
                 "other sign.")
     if close(found, two_sites(*case, signs=(-1.0, 1.0))):
-        return "both first derivatives are turned round: the own function wants to rise, the rival's to fall."
+        return "both first derivatives are turned round: the winner must rise, the rival fall."
     if close(found[[0, 2]], right[[0, 2]]) and close(found[[1, 3]], -right[[1, 3]]):
         return "both ν have the wrong sign."
     if close(found, two_sites(*case, shift=0.0)):
@@ -89,7 +89,7 @@ def comparison(answer):
     if close(found[[0, 2]], right[[0, 2]]):
         return "both τ are right, at least one ν is not."
     if close(found[:2], right[:2]):
-        return "the own class is right, the rival is not."
+        return "the winner is right, the rival is not."
     return "neither τ is right. Begin with the variance of the difference: which five variances does it add up?"
 
 
@@ -258,7 +258,7 @@ def your_classes(answer):
         if np.mean(p.argmax(axis=1) == y) < surely_worse:
             return "these do worse than guessing: do the columns stand in the order of the labels?"
     if close(ep, sep, rtol=1e-9):
-        return "the two are the same: was the approximation handed on?"
+        return "the two are the same: was the approximation passed on?"
     return None
 
 
@@ -273,11 +273,11 @@ quiz_of(
         why="With one rival there is one comparison. With more, the product is too pessimistic.",
     ),
     question(
-        "One comparison leaves a site in the own class and one in the rival. How do the two sites pull?",
+        "A comparison leaves a site in the label's class and in the rival. How do the two sites pull?",
         [("both upwards", "then the rival would rise with the winner: that is the misprint of the paper."),
-         ("only the own class is pulled", "the difference depends on both."),
+         ("only that class is pulled", "the difference depends on both."),
          ("in opposite directions", None)],
-        why="The own function wants to rise, the rival's to fall.",
+        why="The winner's function must rise, the rival's fall.",
     ),
     question(
         "SEP at a power α above 0 stores a sum for each class. Which cavity does it use for a datum?",

@@ -76,7 +76,7 @@ def form(answer):
         if close(found, right * np.sqrt(variance)) or close(found, right / np.sqrt(variance)):
             return f"it may be right for a variance of 1, but not for {variance}: how do r and the root of R grow with it?"
         if close(found, right / lengthscale) or close(found, right * lengthscale):
-            return f"it may be right for a lengthscale of 1, but not for {lengthscale}: which unit has the limit?"
+            return f"it may be right for a lengthscale of 1, but not for {lengthscale}: check the units."
         if close(found, np.sqrt(variance) * t * np.exp(-(t**2))):
             return "the exponent of the kernel has a factor ½."
         if close(found, right, rtol=0.05):
@@ -287,7 +287,7 @@ quiz_of(
         [("diverges", "for the residual part a long step can; the coupled part it solves."),
          ("halves the distance to the optimum", "the natural parameters arrive in one step."),
          ("solves it, given the rest", None)],
-        why="In natural parameters the natural gradient is the difference to the target.",
+        why="In natural parameters the natural gradient is target minus current value.",
     ),
     question(
         "You add a hundred points to γ and none to β. Which terms of the bound can get better?",

@@ -238,10 +238,10 @@ def your_likelihood(answer):
         return "log p does not depend on f: it says nothing about f."
     slope, bend = (up[0] - down[0]) / (2 * t), (up[1] - down[1]) / (2 * t)
     if not close(d1, slope, digits=4, atol=1e-6):
-        return ("the sign of the first derivative is turned round." if close(d1, -slope, digits=4, atol=1e-6) else
+        return ("the sign of the first derivative is reversed." if close(d1, -slope, digits=4, atol=1e-6) else
                 "the first derivative is not that of your log p, by finite differences. Is it the derivative in f?")
     if not close(d2, bend, digits=4, atol=1e-6):
-        return ("the sign of the second derivative is turned round." if close(d2, -bend, digits=4, atol=1e-6) else
+        return ("the sign of the second derivative is reversed." if close(d2, -bend, digits=4, atol=1e-6) else
                 "the second derivative is not that of your first one, by finite differences.")
     if abs(d2).max() <= 1e-9 * abs(d1).max():
         return ("log p is a straight line wherever it was tried, so no site can be made of its curvature. Choose a smooth "

@@ -137,7 +137,7 @@ def scale_slope(answer):
         if close(value, of_A + 2 * of_h, digits=5):
             return "the derivative in h lacks the factor ½."
         if close(value, 0.5 * (m @ A @ nu - tau @ s) + of_h, digits=5):
-            return "in the derivative in A stands the slope of the site at the posterior mean; this is its slope at zero."
+            return "the derivative in A takes the log site's slope at the posterior mean; this is its slope at zero."
         if alpha < 1 and close(value, of_A + 0.5 * h @ (gamma**2 - c * tau), digits=5):
             return "in the derivative in h the square of the slope has a weight that is 1 at α = 1 only."
         if alpha > 0 and close(value, of_A + 0.5 * h @ (alpha * gamma**2 - tau), digits=5):
@@ -166,7 +166,7 @@ def walk(answer):
         return f"{reached}. That is the coin's. Where must a search at α = 0 begin, so that it does not end there?"
     if bound < -127:
         return (f"{reached}. A coin has {coin:.0f}, and a search at α = 0 from the usual start ends little above it. Did your "
-                "path begin at a power between the two ends, and hand on both the kernel and Z?")
+                "path begin at a power between the two ends, and pass on both the kernel and Z?")
     return None
 
 
@@ -193,7 +193,7 @@ def your_labels(answer):
             return ("all are above one half: are they the probabilities of the label decided for? That of +1 is "
                     "asked for.")
     if close(vfe, ep, rtol=1e-9):
-        return "the two are the same: was the power handed on?"
+        return "the two are the same: was the power passed on?"
     return None
 
 

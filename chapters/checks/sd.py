@@ -34,7 +34,7 @@ numbers(
         ((METHODS / 2, ANY, ANY), "what is the mean of the whole numbers from 1 to 6?"),
         ((RIGHT, ONE_RANK**2, ANY), "the mean is right. The second number is a variance; its root is asked for."),
         ((RIGHT, np.std(np.arange(METHODS), ddof=1), ANY),
-         "the mean is right. The six ranks are the whole distribution and no sample of it: do not divide by 5."),
+         "the mean is right. The six ranks are the whole distribution, not a sample: do not divide by 5."),
         ((RIGHT, METHODS / np.sqrt(12), ANY),
          "the mean is right. The second number belongs to a continuous distribution; ranks are whole numbers."),
         ((RIGHT, RIGHT, ONE_RANK / SETS), "the first two are right. The variance of an average falls like 1/n."),
@@ -64,7 +64,7 @@ numbers(
     otherwise=[
         "on how many rows is exactly one of the two right, and for whom? Then count the outcomes of as many coins.",
         "the first is right. Now eight rows count, two for one method and six for the other.",
-        "the first two are right. Try one row after the other, all for the same method.",
+        "the first two are right. Try one more row at a time, all for the same method.",
     ],
     never=["2 * 37 / 256", "2 / 2**4"],
 )
@@ -139,7 +139,7 @@ def behind(answer):
         if close(mine, -shortfall(bounds, whole)):
             return "the sign is turned round: a method that is behind gets a positive number."
         if (mine < 0).any():
-            return "a method that is ahead of all that it contains is behind by nothing that we know: zero."
+            return "a method ahead of all that it contains is not known to be behind: zero."
         if not np.isfinite(mine).all():
             return "a basis that contains no other one gets zero."
         return "not these distances. Of all that a basis contains, which bound says most about its own optimum?"

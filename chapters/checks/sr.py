@@ -217,7 +217,7 @@ def private(answer):
     if close(answer, np.zeros(40)):
         return "that is VFE for every datum. What does the first law say of the power of a single datum?"
     if not close(answer, np.ones(40)):
-        return "these are not the best ones: move one of them a little, up and down, and look what the evidence does."
+        return "these are not the best ones: move one of them a little, up and down, and see what the evidence does."
 
 
 @checker("sr-6-surrogate", never=["V⁻¹ − I", "cholesky(inv(V)", "V⁻¹m"])

@@ -127,7 +127,7 @@ numbers(
     {"best p": BEST, "NLL there": THERE, "NLL at p = 0.999": TOO_SURE},
     digits=3,
     mistakes=[
-        ((0.999, ANY, ANY), "to be surer than one is right costs more than it brings: try a few values."),
+        ((0.999, ANY, ANY), "to be too sure costs more than it gains: try a few values."),
         ((1.0, ANY, ANY), "then a single wrong label costs infinitely much."),
         ((0.5, ANY, ANY), "a coin ignores what the model knows."),
         ((RIGHT, THERE / np.log(2), ANY), "these are bits; nats are asked for."),

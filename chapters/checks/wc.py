@@ -53,7 +53,7 @@ def share(answer):
     second = np.array([0.2, 0.2, 0.3, 0.4, 0.1, 0.3, 0.6])
     value = as_number(called(answer, first, second))
     if close(value, 0.8):
-        return "per cent are asked for."
+        return "answer in per cent."
     if close(value, 400 / 7):
         return "ties must leave the denominator too."
     if close(value, 500 / 7):
@@ -205,7 +205,7 @@ def your_boast(answer):
     if p.min() < 0 or p.max() > 1:
         return "probabilities lie between 0 and 1."
     if np.isin(p, (0, 1)).all():
-        return "these are decisions, 0 or 1, which boast as much as one can; ask your classifier for probabilities."
+        return "these are decisions, 0 or 1; ask your classifier for probabilities."
     sure, right = np.maximum(p, 1 - p), (p > 0.5) == (y > 0)
     if right.mean() < 0.5:
         return "more than half of the decisions are wrong: are these the probabilities of +1?"
@@ -241,7 +241,7 @@ def interval_of_the_boast(mine, excess, sure, right):
     if near(np.percentile(excess, ENDS)) or np.ptp(mine) > 0.5 * np.sqrt(S) * np.ptp(ends):
         return "the boast is right. That is how single rows spread; the boast is a mean over all of them."
     if near(mean + (ends - mean) / 1.96):
-        return "the boast is right. That is one standard error each way; 95 % of what comes out lie farther apart."
+        return "the boast is right. That is one standard error each way; a 95 % interval is wider."
     if near(interval(apart, S)):
         return "the boast is right. Labels and probabilities were drawn from different rows. A row is drawn as a whole."
     if np.ptp(mine) < 0.8 * np.ptp(ends):
@@ -260,7 +260,7 @@ quiz_of(
         why="More splits of the same rows are not more data. The correction adds what never averages out.",
     ),
     question(
-        "Two powers decide alike on every test row. Can their NLL differ?",
+        "Two powers decide every test row alike. Can their NLL differ?",
         [("no", "the NLL looks at the probabilities and not only at the decisions."),
          ("only by rounding", "bold probabilities that are wrong now and then cost a lot."),
          ("yes: one can be surer than the other", None)],

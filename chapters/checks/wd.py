@@ -184,7 +184,7 @@ def cautious(answer):
         if result == one_standard_error(densities, errors=2.0):
             return "that is within two standard errors; one is asked for."
         if right == densities.mean(axis=1).argmax() and result == one_standard_error(densities, strict=True):
-            return "the best power lags behind itself by nothing, and its standard error is nothing: it must pass as well."
+            return "the lag of the best power is 0, with standard error 0, and it must pass as well."
         if result == one_standard_error(densities, root=False):
             return "the standard deviation was used; the standard error of a mean over N data is smaller by √N."
         if result == one_standard_error(densities, paired=False):
@@ -232,7 +232,7 @@ def anew(answer):
     if close(result, np.concatenate([part for part, _ in losses(swap=True)]).mean(), digits=5):
         return "you learnt from the fold and predicted the rest; the other way round."
     if close(result, np.concatenate([part for part, _ in losses(alpha=0.5)]).mean(), digits=5):
-        return "that is the loss at α = 0.5; hand the power on to training.fit."
+        return "that is the loss at α = 0.5; pass the power to training.fit."
     return ("not the loss asked for: learn from the rows outside a fold with the options given, predict the fold, "
             "average.")
 
@@ -255,7 +255,7 @@ def yours(answer):
         if np.ptp(losses, axis=0).max() == 0:
             return f"the {name} losses are the same in every split: are the splits different?"
         if np.ptp(losses, axis=1).max() == 0:
-            return f"the {name} losses are the same at every power: was the power handed on?"
+            return f"the {name} losses are the same at every power: was the power passed on?"
     return None
 
 
@@ -266,14 +266,14 @@ quiz_of(
         [("the fraction α", "the fraction belongs to the update, not to the question."),
          ("the whole site", None),
          ("none: the cavity is stored", "the cavity of the update keeps a part of the site when α < 1.")],
-        why="What a datum has said is its whole site, whichever power found it.",
+        why="A datum's contribution is its whole site, at whichever power.",
     ),
     question(
         "Leave-one-out at fixed parameters is exact for Gaussian noise. Why can it still be too good?",
         [("kernel, noise and pseudo-inputs have seen the datum", None),
          ("the sites are approximate", "for Gaussian noise they are not."),
          ("the leverages are estimated", "they are computed exactly.")],
-        why="All data stayed in the learning, whoever leaves the posterior.",
+        why="All data were used to learn, whichever leaves the posterior.",
     ),
     question(
         "When does such optimism mislead the choice of α?",

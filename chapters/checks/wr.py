@@ -101,7 +101,7 @@ numbers(
     mistakes=[
         ((SPLITS, ANY, ANY), "that is what they would be worth if they shared no row."),
         ((1 / SPLITS + PART, ANY, ANY),
-         "that is the factor of the variance. Which number of independent splits has it as one over n?"),
+         "that is the factor of the variance. For which n is one over n as large?"),
         ((1 / (1 / SPLITS + 0.1), ANY, ANY),
          "the ratio is test rows over training rows, 10 against 90, not 10 against 100."),
         ((RIGHT, Within(low=100.0), ANY),
@@ -180,7 +180,7 @@ numbers(
          "per cent and nats were added as they are; ten per cent weigh as much as a tenth of a nat."),
         (lambda: (chosen(smse=0.0), ANY), "that is the choice for the log loss alone; she pays for both."),
         (lambda: (RIGHT, chosen(1.0, 1.0, "max")),
-         "the first is right. In the second the two regrets have the same units as in the first."),
+         "the first is right. In the second, weigh the two regrets as in the first."),
         ((RIGHT, 1.0), "the first is right. In the worst case EP costs most of all."),
     ],
     otherwise=[
@@ -272,7 +272,7 @@ def your_margins(answer):
     if not np.isfinite(found).all():
         return "some margins are infinite: look at the split where this happens."
     if found.std() == 0:
-        return "all margins are the same: are the splits different, and was the power handed on?"
+        return "all margins are the same: are the splits different, and was the power passed on?"
     if not 0 < part < 5:
         return "the ratio is that of two numbers of rows: test over training."
     if np.isin(found, (-1, 0, 1)).all():
@@ -284,7 +284,7 @@ quiz_of(
     "wr-quiz",
     question(
         "EP is first in half of the comparisons and has a bad average rank. How can both be true?",
-        [("a rank is a mean of ranks, so it counts how often EP is last as well", None),
+        [("an average rank also counts how often EP is last", None),
          ("the average rank weighs the sizes of the losses", "a rank does not know how large a loss is."),
          ("one of the two numbers is wrong", "both come from the same table.")],
         why="How often a method fails decides its rank, how badly decides its mean.",

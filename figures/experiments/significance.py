@@ -169,11 +169,20 @@ def corrected_t_test(first, second, test_fraction):
     Source: nadeau2003; :eq:`wr-corrected`, :eq:`wc-corrected`.
     """
     difference = np.asarray(first) - np.asarray(second)
-    n, variance = len(difference), np.var(difference, ddof=1)
-    if variance == 0:
+    n, error = len(difference), corrected_error(difference, test_fraction)
+    if error == 0:
         return 1.0 if difference[0] == 0 else 0.0
-    t = difference.mean() / np.sqrt(variance * (1 / n + test_fraction / (1 - test_fraction)))
-    return float(2 * stats.t.sf(abs(t), n - 1))
+    return float(2 * stats.t.sf(abs(difference.mean() / error), n - 1))
+
+
+def corrected_error(difference, test_fraction):
+    """The standard error of the mean of paired differences (splits,), as in `corrected_t_test`."""
+    return np.sqrt(np.var(difference, ddof=1) * (1 / len(difference) + test_fraction / (1 - test_fraction)))
+
+
+def noticed(difference, test_fraction):
+    """The smallest mean difference that `corrected_t_test` calls significant, if the splits scatter as `difference` does."""
+    return float(stats.t.ppf((1 + LEVEL) / 2, len(difference) - 1) * corrected_error(difference, test_fraction))
 
 
 def holm(p_values):

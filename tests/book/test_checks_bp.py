@@ -136,7 +136,7 @@ WRONG = [
     ("bp-7-missing", (POWERS, SPARSE, np.full(3, -np.inf)), "is infinite"),
     ("bp-7-missing", (POWERS[::-1], SPARSE[::-1], FULL[::-1]), "rise from 0 to 1"),
     ("bp-7-missing", (POWERS, FULL - 1 / 3, FULL - 1 / 3), "really sparse"),
-    ("bp-7-missing", (POWERS, np.full(3, -90 - 1 / 3), FULL), "was the power handed on"),
+    ("bp-7-missing", (POWERS, np.full(3, -90 - 1 / 3), FULL), "was the power passed on"),
     ("bp-7-missing", (POWERS, SPARSE + 10, FULL), "both are bounds"),
     ("bp-7-missing", (POWERS, SPARSE + 10, FULL), "has each fit converged"),
     ("bp-7-missing", (POWERS, SPARSE - 20 * POWERS * 4, FULL), "learnt anew"),

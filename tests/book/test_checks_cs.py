@@ -191,7 +191,7 @@ WRONG = [
     ("cs-8-order", farthest_first(), "it has not come in yet"),
     ("cs-8-order", np.random.default_rng(1).permutation(100), "it has not come in yet"),
     ("cs-8-order", np.arange(100)[::-1], "it has not come in yet"),
-    ("cs-8-order", np.arange(100), "nobody waits"),
+    ("cs-8-order", np.arange(100), "no datum waits"),
     ("cs-8-order", sent_ahead(11, 10), "one place more than the room has"),
     ("cs-8-order", np.roll(np.arange(100), -1), "Its distance is"),
     ("cs-8-order", np.roll(np.arange(100), 1), "it has not come in yet"),

@@ -102,7 +102,7 @@ WRONG = [
     ("wd-5-cautious", lambda densities: wd.one_standard_error(densities, errors=2.0), "two standard errors"),
     ("wd-5-cautious", lambda densities: wd.one_standard_error(densities) + 1, "counts from 0"),
     ("wd-5-cautious", lambda densities: wd.one_standard_error(densities) - 1, "not the index"),
-    ("wd-5-cautious", lambda densities: wd.one_standard_error(densities, strict=True), "behind itself"),
+    ("wd-5-cautious", lambda densities: wd.one_standard_error(densities, strict=True), "the lag of the best power is 0"),
     ("wd-5-cautious", lambda densities: 17, "not the index"),
     ("wd-6-anew", each(anew, np.negative), "sign"),
     ("wd-6-anew", lambda *given: anew(*given, over=lambda lost: np.array([part.mean() for part in lost])), "over rows"),
@@ -120,7 +120,7 @@ WRONG = [
     ("wd-7-yours", (LOO, LOO), "the same"),
     ("wd-7-yours", (np.zeros((6, 4)), np.zeros((6, 4))), "the same"),
     ("wd-7-yours", (LOO, np.tile(TEST[0], (6, 1))), "splits different"),
-    ("wd-7-yours", (np.tile(LOO[:, :1], 4), TEST), "power handed on"),
+    ("wd-7-yours", (np.tile(LOO[:, :1], 4), TEST), "power passed on"),
 ]
 
 test_right_answer_passes, test_usual_mistake_is_named = checker_tests(RIGHT, WRONG, ALSO_RIGHT)

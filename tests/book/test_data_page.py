@@ -10,7 +10,7 @@ from pepcore import datasets
 from pepcore.datasets import generators, registry
 
 SECTIONS = {"regression": "regression", "binary": "two-classes", "multiclass": "several-classes",
-            "bundled": "sets-that-scikit-learn-brings", "large": "large-sets"}
+            "bundled": "sets-bundled-by-scikit-learn", "large": "large-sets"}
 
 
 @pytest.mark.book

@@ -352,6 +352,14 @@ def test_what_the_chapter_says_of_the_sets_with_classes():
         assert bounds.loc["letter", natural] > bounds.loc["letter", adam]
         assert likely.loc["letter", natural] < likely.loc["letter", adam]
 
+    found = salimbeni_ranks.behind_at_equal_time("regression")
+    assert tuple(np.round(found, 3)) == (0.008, 0.002, 0.015)
+    assert salimbeni_ranks.better_in_summary() == (11, 2, 12)
+    runs = runner.results("salimbeni_tables")
+    steps = runs[runs["data"].isin(salimbeni_tables.MANY)].pivot(index="data", columns="method", values="steps")
+    ratio = steps["OrthNat"] / steps["CoupledNat_400"]
+    assert (round(ratio.min(), 1), round(ratio.max(), 1)) == (1.1, 1.6)
+
     without = {name: salimbeni_ranks.ranks(errors.drop(index=name), "error") for name in errors.index}
     shared = [name for name, ranks in without.items() if (ranks <= ranks["OrthNat"]).sum() > 1]
     assert shared == ["magic", "waveform", "satellite", "letter"]

@@ -168,6 +168,13 @@ def test_intervals_of_ranks_are_those_of_wins():
     assert ranks[1.0] == pytest.approx((1 + wins.value / 100, 1 + wins.low / 100, 1 + wins.high / 100), abs=1e-12)
 
 
+def test_what_the_corrected_test_notices_has_a_p_value_of_five_per_cent():
+    difference = np.random.default_rng(0).normal(size=20)
+    least = significance.noticed(difference, 0.1)
+    moved = difference - difference.mean() + least
+    assert significance.corrected_t_test(moved, np.zeros(20), 0.1) == pytest.approx(0.05)
+
+
 def test_a_difference_that_never_varies_is_certain():
     assert significance.corrected_t_test(np.ones(5), np.zeros(5), 0.1) == 0.0
 

@@ -151,7 +151,8 @@ def paired_tests(label="true"):
 
     Returns
     -------
-    DataFrame with the columns metric, first, second, data, difference (negative: `first` is better), wilcoxon, corrected
+    DataFrame with the columns metric, first, second, data, difference (negative: `first` is better), wilcoxon, corrected, and
+    noticed, the smallest difference that would have a corrected p-value of 5 %
     """
     rows = []
     for metric in uci_classification.METRICS:
@@ -162,7 +163,8 @@ def paired_tests(label="true"):
                 first, second = (of_split[alpha] for alpha in pair)
                 rows.append({"metric": metric, "first": pair[0], "second": pair[1], "data": data,
                              "difference": (first - second).mean(), "wilcoxon": significance.wilcoxon(first, second),
-                             "corrected": significance.corrected_t_test(first, second, fraction)})
+                             "corrected": significance.corrected_t_test(first, second, fraction),
+                             "noticed": significance.noticed(first - second, fraction)})
     return pd.DataFrame(rows)
 
 
@@ -183,19 +185,25 @@ def verdicts(label="true", intervals=True):
 # MNIST: bui_fig31 -------------------------------------------------------------------------------------------------------
 
 def mnist(M):
-    """The rows of the study with M pseudo-inputs, a table for each seed and power."""
+    """The mean over the seeds of the study with M pseudo-inputs, by power."""
     table = runner.results("bui_fig31")
-    return table[table["M"] == M].pivot(index="seed", columns="alpha")
+    return table[table["M"] == M].groupby("alpha").mean(numeric_only=True)
+
+
+def mnist_by_seed(M, column):
+    """One column of that study with M pseudo-inputs: seeds by powers."""
+    table = runner.results("bui_fig31")
+    return table[table["M"] == M].pivot(index="seed", columns="alpha", values=column)
 
 
 def mnist_time_over_vfe(M, alpha):
     """Processor time of all steps at this power, over that at α = 0, with the interval of other seeds."""
-    seconds = mnist(M)[f"seconds_{fig31.CHECKPOINTS[-1]}"]
+    seconds = mnist_by_seed(M, f"seconds_{fig31.CHECKPOINTS[-1]}")
     return significance.of_means([seconds[alpha], seconds[0.0]], np.divide)
 
 
 def mnist_powers_that_learn(M):
     """Number of powers whose last mean test error is at most half of the one at the first look, after ten steps."""
-    first, last = (mnist(M)[f"error_rate_{number}"] for number in (fig31.CHECKPOINTS[0], fig31.CHECKPOINTS[-1]))
+    first, last = (mnist_by_seed(M, f"error_rate_{number}") for number in (fig31.CHECKPOINTS[0], fig31.CHECKPOINTS[-1]))
     margin = first / 2 - last
     return significance.of_means([margin[alpha] for alpha in margin], lambda *means: (np.array(means) >= 0).sum(axis=0))

@@ -145,7 +145,7 @@ def mnist_apart():
 
 
 def mnist_sooner(unit="seconds", method="sep"):
-    """In how many of NLL and error a method is sooner than VI on MNIST, with either kind of pseudo-inputs; unit: or "steps"."""
+    """In how many of NLL and error a method is sooner than VI on MNIST, with both kinds of pseudo-inputs; unit: or "steps"."""
     return sum(all(mnist_ratio(metric, kind, unit, method) > 1 for kind in fig5.KINDS) for metric in fig5.PANELS)
 
 
