@@ -56,6 +56,14 @@ def safe_cholesky(K: Array, scale: float = 1.0, jitter: float = 0.0, name: str =
         jitter = min(max(10 * jitter, 1e-10), MAX_JITTER)
 
 
+def _strict_cholesky(K: Array, name: str) -> Array:
+    """As `safe_cholesky`, without any jitter."""
+    L, failed = lapack.dpotrf(np.array(K, dtype=float, order="F"), lower=1, clean=1, overwrite_a=1)
+    if failed or not np.all(np.isfinite(L)):
+        raise NotPositiveDefiniteError(f"the {name} ({K.shape[0]} x {K.shape[1]}) is not positive definite")
+    return L
+
+
 def solve_lower(L: Array, B: Array, transposed: bool = False) -> Array:
     """Solve ``L X = B``, or ``Lᵀ X = B`` if `transposed`, for lower-triangular L (M, M) and B (M,) or (M, S).
 
@@ -68,10 +76,12 @@ def solve_lower(L: Array, B: Array, transposed: bool = False) -> Array:
 
 
 def inverse_lower(L: Array) -> Array:
-    """L⁻¹ (M, M) for lower-triangular L (M, M), in Fortran order."""
+    """L⁻¹ (M, M) for lower-triangular L (M, M), in Fortran order; NotPositiveDefiniteError for a zero on its diagonal."""
     inverse = np.array(L, order="F")
-    M = c_int(len(L))
-    _dtrtri(b"L", b"N", M, _data(inverse), M, c_int())
+    M, info = c_int(len(L)), c_int()
+    _dtrtri(b"L", b"N", M, _data(inverse), M, info)
+    if info.value:
+        raise NotPositiveDefiniteError(f"the triangular matrix has a zero in row {info.value - 1} of its diagonal")
     return inverse
 
 
@@ -98,9 +108,11 @@ def log_determinant(L: Array) -> float:
 
 
 def kl_divergence(mean_q: Array, covariance_q: Array, mean_p: Array, covariance_p: Array) -> float:
-    """KL(q ‖ p) in nats between two Gaussians, means (M,) and covariances (M, M)."""
-    Lq, _ = safe_cholesky(covariance_q, name="covariance of q")
-    Lp, _ = safe_cholesky(covariance_p, name="covariance of p")
+    """KL(q ‖ p) in nats between two Gaussians, means (M,) and covariances (M, M).
+
+    Raises NotPositiveDefiniteError for a covariance that is singular: with a jitter the divergence would be that of others.
+    """
+    Lq, Lp = _strict_cholesky(covariance_q, "covariance of q"), _strict_cholesky(covariance_p, "covariance of p")
     root = solve_lower(Lp, np.array(Lq, order="F"))
     shift = solve_lower(Lp, mean_p - mean_q)
     return 0.5 * ((root**2).sum() + shift @ shift - len(mean_q) + log_determinant(Lp) - log_determinant(Lq))
@@ -145,7 +157,7 @@ _ONE = c_double(1.0)
 
 def multiply_lower(T: Array, B: Array, transposed: bool = False) -> Array:
     """B ← T B, or Tᵀ B if `transposed`, for lower-triangular T (M, M) and B (M, S); B is returned."""
-    _check(T, B, fit=T.shape == 2 * B.shape[:1])
+    _check(T, out=B, fit=T.shape == 2 * B.shape[:1])
     M, S = map(c_int, B.shape)
     trans = b"T" if transposed else b"N"
     _dtrmm(b"L", b"L", trans, b"N", M, S, _ONE, _data(T), M, _data(B), M)
@@ -154,7 +166,7 @@ def multiply_lower(T: Array, B: Array, transposed: bool = False) -> Array:
 
 def add_gram(C: Array, B: Array, sign: float = 1.0) -> None:
     """C ← C + sign · B Bᵀ for B (M, S), in the lower triangle of C (M, M) alone."""
-    _check(C, B, fit=C.shape == 2 * B.shape[:1])
+    _check(B, out=C, fit=C.shape == 2 * B.shape[:1])
     M, S = map(c_int, B.shape)
     _dsyrk(b"L", b"N", M, S, c_double(sign), _data(B), M, _ONE, _data(C), M)
 
@@ -162,14 +174,17 @@ def add_gram(C: Array, B: Array, sign: float = 1.0) -> None:
 def add_outer(B: Array, m: Array, v: Array) -> Array:
     """B ← B + m vᵀ for B (M, S), m (M,) and v (S,); B is returned."""
     m, v = np.ascontiguousarray(m), np.ascontiguousarray(v)
-    _check(B, m, v, fit=B.shape == m.shape + v.shape)
+    _check(m, v, out=B, fit=B.shape == m.shape + v.shape)
     M, S, step = *map(c_int, B.shape), c_int(1)
     _dger(M, S, _ONE, _data(m), step, _data(v), step, _data(B), M)
     return B
 
 
-def _check(*arrays: Array, fit: bool) -> None:
+def _check(*arrays: Array, out: Array, fit: bool) -> None:
     """A pointer does not say what it points to, so this is the last place where a wrong array can be noticed."""
+    if not out.flags.writeable:
+        raise ValueError("the array that the product is written into is read-only")
+    arrays = (*arrays, out)
     if not fit or not all(array.dtype == np.float64 and array.flags.f_contiguous for array in arrays):
         kinds = ", ".join(f"{array.dtype} of shape {array.shape} and strides {array.strides}" for array in arrays)
         raise TypeError(f"expected float64 arrays in Fortran order whose shapes fit; got {kinds}")

@@ -25,6 +25,10 @@ class Posterior:
     mean: Array  #: (M,), m
     precision_cholesky: Array  #: (M, M) lower triangular C with C Cᵀ = V⁻¹
 
+    def __post_init__(self) -> None:
+        for values in (self.mean, self.precision_cholesky):  # the gradient of a fit is computed from them later
+            values.setflags(write=False)
+
     @one_blas_thread
     def predict(self, Xs: ArrayLike) -> tuple[Array, Array]:
         """Mean (S,) and variance (S,) of the latent f at Xs (S, D).
@@ -80,7 +84,7 @@ class Posterior:
         return f"Posterior(M={M}, D={D}, {self.basis.kernel!r})"
 
     def whitened(self) -> tuple[Array, Array]:
-        """m (M,) and V (M, M): the moments of v, which this book computes with; GPflow's `whiten=True`."""
+        """m (M,) and V (M, M): the moments of v, which this package computes with; GPflow's `whiten=True`."""
         return self.mean.copy(), cholesky_inverse(self.precision_cholesky)
 
     def hensman(self) -> tuple[Array, Array]:

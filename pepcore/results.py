@@ -9,7 +9,7 @@ instead.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -95,7 +95,7 @@ class Result:
                                   "held out")
 
     def trace(self, key: str = "log_evidence") -> Array:
-        """The values of one key of the history, as an array; NaN where a record has none."""
+        """The values of one key of the history that holds numbers, as an array; NaN where a record has none."""
         return np.array([record.get(key, np.nan) for record in self.history], dtype=float)
 
     def __repr__(self) -> str:
@@ -227,9 +227,13 @@ class Model(Result):
         return self.parameters.get("noise")
 
 
-def refuse_gradient(advice: str) -> dict:
-    """Raise NotImplementedError(advice), for a `Fit` that has no gradient."""
-    raise NotImplementedError(advice)
+class NoGradientError(NotImplementedError, AttributeError):
+    """This result has no gradient; the message says what to call for one. `hasattr(result, "gradient")` is False."""
+
+
+def refuse_gradient(advice: str) -> NoReturn:
+    """Raise NoGradientError(advice), for a `Fit` that has no gradient."""
+    raise NoGradientError(advice)
 
 
 def latent_left_out(posterior: Posterior, sites: Sites, X: Array) -> tuple[Array, Array]:

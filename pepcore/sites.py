@@ -1,4 +1,4 @@
-"""The one update of this book: cavity, target, damped step, and what the sites add to the evidence.
+"""The update of expectation propagation: cavity, target, damped step, and what the sites add to the evidence.
 
 Datum n is represented by a site t_n(f) ∝ exp(ν_n f − ½ τ_n f²), two scalars. Exact EP, sparse Power EP and variational
 inference all repeat the same steps for every datum: take a fraction α of its site out of the posterior (the cavity),

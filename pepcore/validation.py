@@ -15,6 +15,7 @@ from pepcore.gaussian import MAX_JITTER, Array
 
 T = TypeVar("T")
 ROUNDING = 10 * np.finfo(float).eps  # of the largest number: 0.1 + 0.2 and 0.3 are the same
+SHOWN = 20  # numbers that a message shows
 CHECKED = 2**16  # rows that are looked at in one go, so that a memory map is not read into memory as a whole
 
 
@@ -154,17 +155,22 @@ def check_positive(value: ArrayLike, name: str) -> float:
 def check_all_positive(value: ArrayLike, name: str) -> Array:
     """Check positive parameters of any shape."""
     value = check_finite(as_real(value, name), name)
-    if (value <= 0).any():
-        raise ValueError(f"{name} = {value if value.ndim == 0 else value.tolist()} must be positive; a parameter that "
-                         "has to be almost zero can be a small number such as 1e-8")
-    return value
+    return _refuse(value <= 0, value, name, "must be positive; a parameter that has to be almost zero can be a small "
+                                            "number such as 1e-8")
 
 
 def check_all_not_negative(value: ArrayLike, name: str) -> Array:
     """Check parameters of any shape that may be 0 but not negative."""
     value = check_finite(as_real(value, name), name)
-    if (value < 0).any():
-        raise ValueError(f"{name} = {value if value.ndim == 0 else value.tolist()} must be at least 0")
+    return _refuse(value < 0, value, name, "must be at least 0")
+
+
+def _refuse(wrong: Any, value: Array, name: str, expected: str) -> Array:
+    """Raise ValueError that shows `value`, or of many numbers the first that is `wrong`; return it if none is."""
+    if wrong.any():
+        first = tuple(int(i) for i in np.argwhere(wrong)[0])
+        shown = f"{name} = {value.tolist()}" if value.size <= SHOWN else f"{name}{list(first)} = {value[first]}"
+        raise ValueError(f"{shown} {expected}")
     return value
 
 

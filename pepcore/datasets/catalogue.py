@@ -22,7 +22,7 @@ class DataError(ValueError):
     """The values are not those of the named data set."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Info:
     """The facts about one data set; see the head of `registry.toml` for their meaning."""
 
@@ -50,7 +50,7 @@ class Info:
         return f"{self.name}.npz" if self.origin["kind"] == "openml" else f"{self.name}.csv.gz"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
     """Inputs and targets, and where they are from."""
 
@@ -61,6 +61,9 @@ class Dataset:
     info: Info | None = None  #: None for generated data
     #: what a generator knows and real data hide, such as the noise-free function at X under "f"; else empty
     truth: dict = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"Dataset({self.name!r}, {self.task}, X {self.X.shape}, y {self.y.shape})"
 
 
 def _info(name: str, entry: dict) -> Info:

@@ -34,8 +34,10 @@ class _ChoosesAlpha(PowerEPBase):
 
     _one: ClassVar[Any]
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> Self:
         """Choose the power and learn from all of X (N, D) and y (N,) at it; returns the estimator itself.
+
+        `groups` (N,) are for a `cv` that splits by groups, such as GroupKFold.
 
         ValueError for powers outside [0, 1], for `scoring` beside `cv="leave-one-out"`, and whatever the estimator of one
         power refuses. UserWarning for `cv="leave-one-out"` beside a power of 1.
@@ -54,7 +56,7 @@ class _ChoosesAlpha(PowerEPBase):
         fresh = self._one(**{name: getattr(self, name) for name in names} | {"random_state": seed})
         paths = Parallel(n_jobs=self.n_jobs)(
             delayed(_path)(fresh, alphas, inputs, targets, *part)
-            for part in self._parts(fresh, inputs, targets, leave_one_out))
+            for part in self._parts(fresh, inputs, targets, groups, leave_one_out))
         self.cv_results_ = _table(alphas, *map(np.array, zip(*paths, strict=True)))
         self.best_index_ = int(np.argmin(self.cv_results_["rank_test_score"]))
         self.best_score_, self.alpha_ = self.cv_results_["mean_test_score"][self.best_index_], alphas[self.best_index_]
@@ -65,7 +67,7 @@ class _ChoosesAlpha(PowerEPBase):
         return self
 
     def _parts(
-        self, fresh: Any, X: Array, y: np.ndarray, leave_one_out: bool
+        self, fresh: Any, X: Array, y: np.ndarray, groups: ArrayLike | None, leave_one_out: bool
     ) -> list[tuple[np.ndarray, np.ndarray, Callable]]:
         """For each path over the powers the rows to learn from, the rows to predict, and the score of a fitted estimator."""
         if leave_one_out:
@@ -75,7 +77,7 @@ class _ChoosesAlpha(PowerEPBase):
         if not (self.scoring is None or isinstance(self.scoring, str) or callable(self.scoring)):
             raise ValueError(f"scoring = {self.scoring!r} must be None, one name or a function: one score chooses the power")
         score = _score if self.scoring is None else check_scoring(fresh, self.scoring)
-        return [(*part, score) for part in check_cv(self.cv, y, classifier=is_classifier(self)).split(X, y)]
+        return [(*part, score) for part in check_cv(self.cv, y, classifier=is_classifier(self)).split(X, y, groups)]
 
 
 def _score(estimator: Any, X: Array, y: np.ndarray) -> float:

@@ -98,6 +98,13 @@ class Kernel(ABC):
         """What distinguishes kernels of one type."""
         return tuple((name, np.shape(value), np.asarray(value).tobytes()) for name, value in self.parameters.items())
 
+    def __setstate__(self, state: dict) -> None:
+        """The arrays of a copy are as read-only as those of the original."""
+        for value in state.values():
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
+        self.__dict__.update(state)
+
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self._key() == other._key()
 

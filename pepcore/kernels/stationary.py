@@ -11,7 +11,7 @@ from pepcore.gaussian import Array
 from pepcore.kernels.base import Kernel, check_points
 from pepcore.validation import as_real
 
-FAR = 1e3  # a coordinate beyond which the product has fewer than ten right digits after the point
+FAR = 1e3  # a distance from the centre beyond which the product has fewer than ten right digits after the point
 FARTHEST = 1e150  # a difference: its square and a sum of such squares do not overflow, and no kernel reaches so far
 
 
@@ -91,7 +91,7 @@ class _StationaryVjp(NamedTuple):
         rows, columns = weight @ np.ones(len(right)), np.ones(len(left)) @ weight  # BLAS adds up faster than sum
         mixed: Any = weight @ right if first or not second else None
         mixed2: Any = weight.T @ left if second else None
-        if _far(left) or _far(right):
+        if _far(left).any() or _far(right).any():
             stretch = np.array([np.vdot(weight, _squares(l, r)) for l, r in zip(left.T, right.T, strict=True)])
         else:  # Σ w_ij (l_id − r_jd)² (D,) without an (N, N2, D) array
             cross = np.einsum("nd,nd->d", left, mixed) if mixed2 is None else np.einsum("nd,nd->d", right, mixed2)
@@ -184,11 +184,11 @@ def squared_distances(left: Array, right: Array, scale: float) -> Array:
 
     Each row of `left` is treated by itself, so that a prediction does not depend on the other rows.
     """
-    if _far(right):
+    if _far(right).any():
         return _by_differences(left, right, scale)
-    if not _far(left):
+    if not _far(left).any():
         return _by_product(left, right, scale)
-    t, far = np.empty((len(left), len(right))), np.abs(left).max(axis=1) > FAR
+    t, far = np.empty((len(left), len(right))), _far(left)
     t[far], t[~far] = _by_differences(left[far], right, scale), _by_product(left[~far], right, scale)
     return t
 
@@ -215,8 +215,8 @@ def _by_product(left: Array, right: Array, scale: float) -> Array:
     return t
 
 
-def _far(points: Array) -> bool:
-    return np.abs(points).max(initial=0.0) > FAR
+def _far(points: Array) -> Any:
+    return np.einsum("nd,nd->n", points, points) > FAR**2
 
 
 def _squares(l: Array, r: Array) -> Array:

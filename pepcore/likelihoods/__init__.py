@@ -3,7 +3,8 @@
 l_α(m, v) = (1/α) log E[p(y|f)^α] under f ~ N(m, v), with the limit E[log p] at α = 0, and its first two derivatives in
 m: that is all that Power EP needs, for every α in [0, 1]. A new likelihood derives from `Likelihood` and defines
 `derivatives` and `predict`; its moments then come from quadrature. If log p is not concave in f, or bends more sharply
-than a probit, define `quadrature_hints` too: without them the moments may be wrong, and no warning says so.
+than a probit, define `quadrature_hints` too: without them the moments may be wrong, and no warning says so. All that
+differs between data must be in y, since `derivatives` is called with any part of them.
 
 * `Gaussian`: real y, log p(y|f) = −(y − f)²/(2 noise) up to a constant;
 * `StudentT`: real y with outliers, −½ (ν + 1) log(1 + (y − f)²/(ν scale²));

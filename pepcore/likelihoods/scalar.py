@@ -304,7 +304,7 @@ class StudentT(Likelihood):
         return {"centre": y, "scale": self.scale * min(1.0, np.sqrt(self.degrees)), "log_concave": False}
 
     def predict(self, mean: Array, variance: Array) -> tuple[Array, Array]:
-        """Mean (S,) and variance (S,), infinite for degrees <= 2, of a new y."""
+        """Mean (S,) of a new y, or its median where degrees <= 1, and variance (S,), infinite for degrees <= 2."""
         noise = self.scale**2 * self.degrees / (self.degrees - 2) if self.degrees > 2 else np.inf
         return mean, variance + noise
 

@@ -105,9 +105,9 @@ def _steps(learner: Any, batches: InMemory | Streamed, epochs: int) -> Iterator[
     """(rows, X, y) of all batches."""
     for _ in range(epochs):
         learner.begin_epoch(batches)
-        for rows, X, y in batches.epoch():
-            X = check_inputs(X, "X", columns=learner.values["Z"][0].shape[1])
-            yield rows, X, check_labels(check_targets(y, len(X)), learner.method.C)
+        for number, (rows, X, y) in enumerate(batches.epoch(), start=1):
+            X = check_inputs(X, f"X of batch {number}", columns=learner.values["Z"][0].shape[1])
+            yield rows, X, check_labels(check_targets(y, len(X), f"y of batch {number}"), learner.method.C)
 
 
 class _Learner(Learner):

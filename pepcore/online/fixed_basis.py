@@ -1,6 +1,6 @@
 """Sparse EP on a fixed basis, where a number ρ leads from csato2002 to Power EP; and the Nyström method.
 
-On a fixed basis csato2002's sparse EP is the one update of this book with another denominator: the site is computed
+On a fixed basis csato2002's sparse EP is the update of `pepcore.sites` with another denominator: the site is computed
 with the variance s\\ + ρh of f(x_n), in place of s\\, and then projected on the basis. ρ = 1 is csato2002 (in
 regression the posterior of DTC and VFE, and VFE's bound), ρ = 0 is Power EP with alpha = 1 (in regression FITC). The
 order of the data does not matter, so all sites may move at once, in a fraction of the time of `online.infer`.

@@ -1,7 +1,7 @@
 """A Gaussian process on a changing set of basis vectors, every step in O(M²).
 
-It is kept in the book's coordinates, v = Wu with K⁻¹ = WᵀW: the posterior N(m, V), whose V lies between 0 and I however
-close the basis vectors are, and the sum of the sites, Λ and b with V⁻¹ = I + Λ. The lemma's (α, C) and the EP
+It is kept in the coordinates of `pepcore.features`, v = Wu with K⁻¹ = WᵀW: the posterior N(m, V), whose V lies between
+0 and I however close the basis vectors are, and the sum of the sites, Λ and b with V⁻¹ = I + Λ. The lemma's (α, C) and the EP
 parameters of `pepcore.online.projection` have elements as large as those of K⁻¹; they are computed on request.
 
 A new basis vector adds a coordinate to v, at its prior: nothing else changes. To remove one, v is rotated until the
@@ -97,8 +97,9 @@ class Process:
         return other
 
     def with_room(self, budget: int | None, columns: int) -> "Process":
-        """A copy with room to learn: budget + 1 slots, or without a budget twice as many as here; `columns` is D."""
-        slots = max(FIRST_SLOTS, 2 * self.slots) if budget is None else budget + 1
+        """A copy with room to learn: twice as many slots as here, at most budget + 1; `columns` is D."""
+        slots = max(FIRST_SLOTS, 2 * self.slots)
+        slots = slots if budget is None else min(slots, budget + 1)
         return self.resized(slots) if self.slots else Process(self.kernel, columns, slots)
 
     def compact(self) -> "Process":
@@ -120,7 +121,7 @@ class Process:
         return self.W.T @ inside @ self.W
 
     def posterior(self) -> Posterior:
-        """The book's Posterior, whose coordinates have a triangular W."""
+        """The Posterior, whose coordinates have a triangular W."""
         used = self.used
         basis = Basis.build(self.kernel, self.Z[used], jitter=0.0)
         turn = self.W[np.ix_(used, used)] @ basis.L  # orthogonal

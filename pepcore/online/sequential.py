@@ -168,7 +168,7 @@ class Learner:
     def _keep_to_budget(self, newcomer: int) -> None:
         """If there is one basis vector too many, drop that of least score, perhaps the newcomer."""
         process, least = self.process, newcomer
-        full = self.budget is not None and process.free_slot() is None
+        full = self.budget is not None and len(process.used) > self.budget
         if full:
             least = int(np.argmin(process.scores()))
             self.drop(least)
@@ -183,8 +183,10 @@ class Learner:
             self.sites.project(slot, h)
 
     def _grow(self) -> None:
-        more = self.process.slots
-        self.process = self.process.resized(2 * more)
+        slots = 2 * self.process.slots
+        slots = slots if self.budget is None else min(slots, self.budget + 1)
+        more = slots - self.process.slots
+        self.process = self.process.resized(slots)
         self.k = np.pad(self.k, ((0, 0), (0, more)))
         if self.sites is not None:
             self.sites.A = np.pad(self.sites.A, ((0, 0), (0, more)))

@@ -36,12 +36,12 @@ class State(Result):
     @property
     def basis(self) -> np.ndarray:
         """Numbers (M,) of the data that are basis vectors."""
-        return self.process.rows
+        return self.process.rows.copy()
 
     @property
     def Z(self) -> Array:
         """Basis vectors (M, D)."""
-        return self.process.Z
+        return self.process.Z.copy()
 
     @property
     def alpha(self) -> Array:
@@ -55,7 +55,7 @@ class State(Result):
 
     @property
     def posterior(self) -> Posterior:
-        """The book's Posterior."""
+        """The Posterior of f, as the other methods return it."""
         if not len(self.basis):
             raise ValueError("this state has seen no data yet; give it some with online.update(state, X, y)")
         return self.process.posterior()
@@ -74,12 +74,12 @@ class State(Result):
 
     @property
     def converged(self) -> bool:
-        """False: online learning looks at each datum once; `online.infer` with max_sweeps above 1 goes on."""
+        """False: a state does not test for convergence; see `OnlineFit.converged`."""
         return False
 
     @property
     def message(self) -> str:
-        return f"{self.seen} data seen once each"
+        return f"{self.seen} data seen"
 
     @property
     def history(self) -> list:

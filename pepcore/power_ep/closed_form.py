@@ -143,7 +143,7 @@ def add_data(fit: Fit, X: ArrayLike, y: ArrayLike) -> Fit:
                          "power_ep.regression, which needs no sweeps")
     old, noise, alpha = fit.posterior, fit.likelihood.noise, fit.alpha
     X = check_inputs(X, "X", columns=old.basis.Z.shape[1])
-    y = check_targets(y, len(X), copy=True)
+    y = check_targets(y, len(X))
     A, h = old.basis.features(X)
     d = alpha * h + noise
     precision = old.precision_cholesky @ old.precision_cholesky.T

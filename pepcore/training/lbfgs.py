@@ -13,7 +13,6 @@ from pepcore.gaussian import Array
 from pepcore.kernels.base import Kernel
 from pepcore.results import Model
 from pepcore.sweeps import infer_from
-from pepcore.threads import one_blas_thread
 from pepcore.training.coordinates import Coordinates
 from pepcore.training.search import Search
 from pepcore.training.starts import UNITS_OF_Y, spread_of, starting_kernel, starting_points, variance_of, warn_of_offset
@@ -40,7 +39,7 @@ def fit(
     """Maximise the log evidence over kernel parameters, noise, pseudo-inputs and parameters of the likelihood.
 
     Positive parameters are optimised as logarithms, Z in units of each input's spread, so that the units of the data
-    do not matter. BLAS runs on one thread meanwhile: these problems are small, and more threads are slower.
+    do not matter.
 
     Parameters
     ----------
@@ -50,7 +49,7 @@ def fit(
     M : number of pseudo-inputs, unless `Z` is an array
     alpha : float or array, handed to `infer`
     noise : float, or None to start at a tenth of the variance of y; for an `infer` with an argument of this name, such as
-        `power_ep.regression`. With `power_ep.infer` the noise is part of the likelihood, and this one is not used.
+        `power_ep.regression`. With `power_ep.infer` the noise is part of the likelihood, and a number here is an error.
     Z : "kmeans", "subset" (random rows), or an (M, D) array to start from
     infer : callable like `power_ep.regression`, `power_ep.infer` or `exact.regression`
         It is given those of Z, noise and alpha that its signature names. If it names `sites` it starts from those of the
@@ -95,6 +94,8 @@ def fit(
     rng = as_generator(seed, "seed")
     spread = spread_of(X)
     kernel = starting_kernel(kernel, X, y, options.get("likelihood"))
+    if noise is not None and "noise" not in accepted:
+        raise ValueError(f"noise = {noise} was given, but this infer takes none; give it to the likelihood, as Gaussian(0.1)")
     noise = check_positive(noise, "noise") if noise is not None else 0.1 * variance_of(y)
     if "alpha" in accepted:  # private powers are copied, since the model keeps them
         options = {**options, "alpha": as_real(alpha, "alpha").copy() if np.ndim(alpha) else alpha}
@@ -123,8 +124,7 @@ def fit(
 
     limits = {"maxfun": max_evaluations, "maxiter": max_evaluations, "ftol": tolerance, "gtol": 1e-6}
     search = Search(evaluate, coordinates, limits, least_rise=least_rise, progress=progress, callback=callback)
-    with one_blas_thread:
-        search.maximise(starts())
+    search.maximise(starts())
     history = search.history
     return Model(search.best_values, search.best_found, len(history), search.converged, search.message, history)
 

@@ -10,6 +10,7 @@ from scipy.linalg import LinAlgError
 from pepcore.gaussian import Array
 from pepcore.results import Record
 from pepcore.sites import ImproperCavityError
+from pepcore.sweeps import warn
 
 LONGEST = 0.1  # the largest entry of an adaptive step: 10 % of a positive parameter, a tenth of an input's spread
 NOTHING = 1e-8  # nats; at the prior all classes are equally likely, whatever the parameters, and the gradient is only rounding
@@ -49,11 +50,11 @@ class Adam:
     """
 
     def __init__(self, start: Array, rate: float | Callable) -> None:
-        self.point, self.rate, self.steps = start, rate, 0
+        self.point, self.rate, self.steps, self.warned = start, rate, 0, False
         self.mean, self.square = np.zeros_like(start), np.zeros_like(start)
 
     def ascend(self, gradient: Array) -> Array:
-        """The point after one step; a gradient that is not finite leaves it where it was."""
+        """The point after one step; a gradient that is not finite leaves it where it was, and the first is warned of."""
         rate = self.rate(self.steps) if callable(self.rate) else self.rate
         if np.all(np.isfinite(gradient)):
             self.steps += 1
@@ -68,6 +69,9 @@ class Adam:
             np.divide(self.mean, move, out=move)
             move *= rate / (1 - 0.9**self.steps)
             self.point = self.point + move
+        elif not self.warned:
+            warn("a gradient is not finite; its step is left out, and so will be others like it", RuntimeWarning)
+            self.warned = True
         return self.point
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_iris
-from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
+from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from test_estimators import curve, two_classes
@@ -235,3 +235,13 @@ def test_no_finite_score_is_an_error():
 def test_a_power_without_a_finite_score_is_not_chosen():
     model = search(alphas=(0.5, 1.0), scoring=lambda fit, X, y: np.nan if fit.alpha == 1.0 else -1.0).fit(*curve())
     assert model.alpha_ == 0.5
+
+
+@pytest.mark.parametrize("make", [PowerEPRegressorCV, PowerEPClassifierCV])
+def test_groups_are_given_to_the_splitter(make):
+    X, y = curve() if make is PowerEPRegressorCV else two_classes()[:2]
+    groups = np.arange(len(y)) % 3
+    search = make(M=4, alphas=(0.0, 1.0), cv=GroupKFold(3), max_evaluations=3, random_state=0)
+    assert search.fit(X, y, groups=groups).cv_results_["mean_test_score"].shape == (2,)
+    with pytest.raises(ValueError, match="groups"):
+        clone(search).fit(X, y)

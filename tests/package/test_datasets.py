@@ -559,3 +559,8 @@ def test_a_bundled_set_without_scikit_learn_says_what_to_install(monkeypatch):
 def test_a_name_that_is_no_text_is_unknown():
     with pytest.raises(ValueError, match="there is no data set"):
         datasets.load(["diabetes"])
+
+
+def test_a_data_set_has_a_short_repr_and_its_facts_a_hash():
+    toy = datasets.snelson_like(seed=0, N=50)
+    assert repr(toy).endswith(", regression, X (50, 1), y (50,))") and len({datasets.registry["boston"]}) == 1

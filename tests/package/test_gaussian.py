@@ -84,3 +84,33 @@ def test_safe_cholesky_takes_whole_numbers():
     L, jitter = gaussian.safe_cholesky(np.array([[4, 2], [2, 2]]))
     np.testing.assert_array_equal(L, [[2.0, 0.0], [1.0, 1.0]])
     assert jitter == 0
+
+
+@pytest.mark.parametrize("singular", ["q", "p"])
+def test_a_divergence_between_singular_gaussians_is_refused(singular):
+    """With a jitter it would be that of other Gaussians: 1e-12 here, as if the two were the same."""
+    flat, round_ = 1e-16 * np.ones((2, 2)), np.eye(2)
+    covariances = (flat, round_) if singular == "q" else (round_, flat)
+    with pytest.raises(gaussian.NotPositiveDefiniteError, match=f"covariance of {singular}"):
+        gaussian.kl_divergence(np.zeros(2), covariances[0], np.zeros(2), covariances[1])
+
+
+def test_a_divergence_between_small_covariances_is_right():
+    covariance = 1e-16 * np.ones((2, 2)) + 1e-22 * np.eye(2)
+    found = gaussian.kl_divergence(np.zeros(2), covariance, np.zeros(2), 2 * covariance)
+    assert found == pytest.approx(0.5 * (1 - 2 + 2 * np.log(2)), rel=1e-6)
+
+
+def test_a_triangular_matrix_without_an_inverse_is_refused():
+    with pytest.raises(gaussian.NotPositiveDefiniteError, match="row 1"):
+        gaussian.inverse_lower(np.array([[1.0, 0.0], [2.0, 0.0]]))
+
+
+def test_a_product_is_not_written_into_an_array_that_is_read_only():
+    B = np.asfortranarray(np.ones((2, 3)))
+    B.setflags(write=False)
+    for product in (lambda: gaussian.multiply_lower(np.asfortranarray(2 * np.eye(2)), B),
+                    lambda: gaussian.add_outer(B, np.ones(2), np.ones(3))):
+        with pytest.raises(ValueError, match="read-only"):
+            product()
+    assert (B == 1).all()

@@ -1,3 +1,6 @@
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -301,3 +304,21 @@ def test_distances_whose_square_overflows_are_infinite_to_a_kernel(kernel, dista
     gradient, dX = kernel.vjp(X, X, np.ones((3, 3)))
     assert all(np.isfinite(value) for value in gradient.values())
     np.testing.assert_array_equal(dX, 0.0)
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda kernel: pickle.loads(pickle.dumps(kernel))])
+def test_the_lengthscales_of_a_copy_cannot_be_changed_either(copied):
+    other = copied(SquaredExponential(1.0, [1.0, 2.0]) + Matern52(1.0, [3.0, 4.0]))
+    assert all(not kernel.lengthscales.flags.writeable for kernel in other.parts)
+    assert other == SquaredExponential(1.0, [1.0, 2.0]) + Matern52(1.0, [3.0, 4.0])
+
+
+@pytest.mark.parametrize("family", [SquaredExponential, Matern52])
+def test_many_inputs_that_are_each_near_cost_no_digits_where_they_are_far_together(family):
+    """784 coordinates below a thousand lengthscales: the square of the distance from the centre is what cancels."""
+    rng = np.random.default_rng(0)
+    Z = rng.choice([-990.0, 990.0], size=(50, 784))
+    Z[1::2] = -Z[::2]
+    X = Z + 0.02 * rng.normal(size=Z.shape)
+    near = family(1.0, 1.0)(np.zeros((50, 784)) + (X - Z), np.zeros((1, 784)))[:, 0]
+    np.testing.assert_allclose(np.diag(family(1.0, 1.0)(X, Z)), near, rtol=1e-12)

@@ -1,5 +1,7 @@
 """What all learners share: steps that are taken back, interrupts that lose nothing, steps that are halved."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy.linalg import LinAlgError
@@ -12,7 +14,7 @@ from pepcore.multiclass.inference import Method
 from pepcore.sites import ImproperCavityError
 from pepcore.sweeps import SMALLEST_STEP, halving, infer_from
 from pepcore.training.coordinates import Coordinates
-from pepcore.training.loop import Interruptible, Learner, remedied, run
+from pepcore.training.loop import Adam, Interruptible, Learner, remedied, run
 
 KERNEL = SquaredExponential(1.0, [1.0, 1.0])
 
@@ -233,3 +235,13 @@ def test_a_search_that_never_converges_says_so():
         model = multiclass.fit(None, X, (y > 0).astype(float), **options)
     assert model.message.endswith("inference has not converged, not even at the best point")
     assert not model.converged and not model.fit.converged
+
+
+def test_adam_says_once_that_gradients_are_not_finite():
+    climber = Adam(np.zeros(2), 0.1)
+    with pytest.warns(RuntimeWarning, match="not finite"):
+        climber.ascend(np.array([np.nan, 1.0]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        np.testing.assert_array_equal(climber.ascend(np.array([1.0, np.inf])), [0.0, 0.0])
+    assert climber.steps == 0

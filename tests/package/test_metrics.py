@@ -106,3 +106,11 @@ def test_arrays_are_not_written_to(predictions):
     metrics.smll(y, mean, variance, y_train)
     metrics.smse(y, mean, y_train)
     assert all(np.array_equal(a, b) for a, b in zip(arrays, predictions))
+
+
+def test_a_message_about_many_numbers_shows_the_first_wrong_one():
+    variance = np.ones(100_000)
+    variance[3] = 0.0
+    with pytest.raises(ValueError, match=r"variance\[3\] = 0\.0 must be positive") as caught:
+        metrics.nll(np.zeros(100_000), np.zeros(100_000), variance)
+    assert len(str(caught.value)) < 200

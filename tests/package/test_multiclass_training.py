@@ -438,7 +438,7 @@ def test_bad_settings_of_training_get_a_clear_error(change, message):
 @pytest.mark.parametrize(("change", "message"), [
     ({"data": [(np.zeros((2, 2)), np.zeros(2))]}, "need size = N"),
     ({"data": [(np.zeros((2, 2)), np.zeros(2))], "size": 2, "approximation": "ep"}, "every datum"),
-    ({"data": [(np.full((2, 2), np.nan), np.zeros(2))], "size": 2}, r"X holds 4 value\(s\) that are NaN"),
+    ({"data": [(np.full((2, 2), np.nan), np.zeros(2))], "size": 2}, r"X of batch 1 holds 4 value\(s\) that are NaN"),
     ({"data": [(np.zeros((2, 2)), np.full(2, 3))], "size": 2}, "y holds 3, expected whole numbers 0 ... 2"),
     ({"data": (np.zeros((4, 2)), np.zeros(3))}, r"y has shape \(3,\), expected \(4,\)"),
     ({"data": (np.zeros(4), np.zeros(4))}, r"X has shape \(4,\), expected \(N, D\)"),
@@ -463,7 +463,7 @@ def test_bad_settings_of_training_get_a_clear_error(change, message):
     ({"data": [(np.zeros((40, 2)), np.zeros(40))], "size": 4}, "batch 1 has 40 rows, more than size = 4"),
     ({"data": [np.zeros((40, 2)), np.zeros(40)], "size": 40}, r"batch 1 of data is of type ndarray, expected a pair.* tuple"),
     ({"data": pd.DataFrame({"x1": [0.0], "x2": [0.0]}), "size": 4}, "batch 1 of data is of type str"),
-    ({"data": [(1.0, 1.0)], "size": 4}, r"X has shape \(\)"),
+    ({"data": [(1.0, 1.0)], "size": 4}, r"X of batch 1 has shape \(\)"),
 ])
 def test_bad_settings_of_batches_get_a_clear_error(change, message):
     kernels, Z, X, y, noise = problem()
@@ -640,3 +640,12 @@ def test_labels_that_are_no_numbers_of_classes_are_refused():
         multiclass.infer(SquaredExponential(), X[:4], X, y)
     with pytest.raises(ValueError, match="the largest of the 40 labels is 20240131"):
         fit(None, X, y, M=4)
+
+
+def test_a_bad_batch_of_a_stream_is_named_by_its_number():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    y = np.arange(40) % 3
+    X[25, 1] = np.nan
+    batches = [(X[start : start + 10], y[start : start + 10]) for start in range(0, 40, 10)]
+    with pytest.raises(ValueError, match="X of batch 3 holds 1 value"):
+        fit_minibatch([SquaredExponential(1.0, 1.0)] * 3, X[:4], batches, classes=3, size=40)

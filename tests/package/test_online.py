@@ -666,3 +666,33 @@ def test_gaussian_sites_on_a_fixed_basis_are_exact_however_small_the_noise(noise
     assert fit.sweeps <= 5
     np.testing.assert_allclose(fit.sites.tau, 1 / (noise + (1 - rho) * h), rtol=1e-12)
     np.testing.assert_allclose(fit.sites.nu, y / (noise + (1 - rho) * h), rtol=1e-6)
+
+
+def test_a_large_budget_costs_no_memory_until_it_is_used():
+    X = np.random.default_rng(0).normal(size=(5, 2))
+    tracemalloc.start()
+    state = online.update(online.start(KERNEL, Gaussian(0.1), budget=10**6, novelty=1e-3), X, X[:, 0])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2e6 and len(state.basis) <= 5
+
+
+@pytest.mark.parametrize("budget", [1, 5, 31, 32, 33, 40])
+def test_a_process_that_grows_to_its_budget_is_the_one_that_had_all_its_room(budget, monkeypatch):
+    from pepcore.online import process
+    X, y = np.linspace(-8, 8, 120)[:, None], np.sin(np.arange(120.0))
+    settings = {"budget": budget, "novelty": 1e-4, "max_sweeps": 1}
+    grown = online.infer(SquaredExponential(1.0, 0.3), X, y, Gaussian(0.1), **settings)
+    monkeypatch.setattr(process, "FIRST_SLOTS", 128)
+    at_once = online.infer(SquaredExponential(1.0, 0.3), X, y, Gaussian(0.1), **settings)
+    assert grown.log_evidence == at_once.log_evidence and len(grown.basis) == budget
+    np.testing.assert_array_equal(grown.basis, at_once.basis)
+
+
+def test_what_a_state_shows_of_its_process_is_a_copy():
+    X = np.random.default_rng(0).normal(size=(5, 2))
+    state = online.update(online.start(KERNEL, Gaussian(0.1), novelty=1e-3), X, X[:, 0])
+    before = state.predict_f(X)
+    state.Z[:] = 99.0
+    state.basis[:] = -7
+    np.testing.assert_array_equal(state.predict_f(X), before)

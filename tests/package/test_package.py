@@ -228,3 +228,10 @@ def test_repository_names_nothing_outside_itself():
 def test_locks_name_no_package_host():
     assert not re.search(r"https?://|file:|--index|--find-links", (ROOT / "requirements.txt").read_text())
     assert '"resolved"' not in (ROOT / "package-lock.json").read_text()
+
+
+def test_every_source_that_a_docstring_cites_is_named_in_that_of_the_package():
+    files = (ROOT / "pepcore").rglob("*.py")
+    cited = {key for file in files for key in re.findall(r"\b[a-z]+(?:19|20)\d\d\b", file.read_text(encoding="utf-8"))}
+    named = set(re.findall(r"^    ([a-z]+\d{4})  ", (ROOT / "pepcore" / "__init__.py").read_text(encoding="utf-8"), re.MULTILINE))
+    assert cited and cited == named

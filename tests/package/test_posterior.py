@@ -137,3 +137,11 @@ def test_a_kernel_is_given_arrays(Xs):
     fit = power_ep.regression(Squares(), Xs, Xs, Xs[:, 0])
     assert fit.posterior.sample(Xs.tolist(), 2, 0).shape == (2, 5)
     assert np.isfinite(fit.posterior.log_density(Xs.tolist(), Xs[:, 0]))
+
+
+def test_the_gradient_cannot_be_changed_through_the_posterior():
+    X = np.linspace(0, 1, 20)[:, None]
+    fit = power_ep.regression(SquaredExponential(), X[::4], X, np.sin(X[:, 0]))
+    for values in (fit.posterior.mean, fit.posterior.precision_cholesky):
+        with pytest.raises(ValueError, match="read-only"):
+            values[:] = 0

@@ -429,3 +429,11 @@ def test_a_model_without_a_kernel_of_that_name_says_so():
     assert not hasattr(one, "kernels") and not hasattr(many, "kernel")
     with pytest.raises(AttributeError, match="no kernel, but kernels"):
         many.kernel  # noqa: B018
+
+
+def test_a_result_without_a_gradient_has_none_to_ask_for():
+    X = np.linspace(0, 1, 8)[:, None]
+    fit = online.infer(SquaredExponential(), X, np.sin(X[:, 0]), Gaussian(0.1), max_sweeps=2)
+    assert not hasattr(fit, "gradient") and dict(inspect.getmembers(fit))
+    with pytest.raises(NotImplementedError, match=r"training\.fit"):
+        fit.gradient  # noqa: B018

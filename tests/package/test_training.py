@@ -587,3 +587,9 @@ def test_targets_far_from_the_prior_mean_are_named(learn):
 def test_inference_for_several_classes_is_sent_to_its_own_learning():
     with pytest.raises(ValueError, match=r"has a kernel for each class; learn with multiclass\.fit"):
         training.fit(None, np.eye(3), np.arange(3), infer=multiclass.infer)
+
+
+def test_a_noise_that_inference_does_not_take_is_refused():
+    X = np.linspace(0, 1, 10)[:, None]
+    with pytest.raises(ValueError, match=r"noise = 0\.3 was given, but this infer takes none"):
+        training.fit(None, X, np.sign(X[:, 0] - 0.5), M=3, infer=power_ep.infer, likelihood=Probit(), noise=0.3)
