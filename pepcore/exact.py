@@ -16,6 +16,7 @@ from pepcore.features import Basis
 from pepcore.gaussian import (
     Array,
     cholesky_inverse,
+    cholesky_solve,
     gram_lower,
     inverse_lower,
     log_determinant,
@@ -184,7 +185,7 @@ def _evaluate(K: Array, y: Array, likelihood: Likelihood, alpha: float | Array, 
     local = l + 0.5 * removed * log_ratio(kept, alpha * removed) + 0.5 * alpha * gamma**2 * cavity_variance
     log_evidence = -0.5 * log_determinant(L) - 0.5 * mean @ gamma + local.sum()
     cavities = cavity_mean, cavity_variance
-    return _State(sites, L, half, gamma, mean, variance, *cavities, float(log_evidence), goal, move(sites, goal, variance))
+    return _State(sites, L, half, gamma, mean, variance, *cavities, float(log_evidence), goal, move(sites, goal, mean, variance))
 
 
 def _marginals(K: Array, sites: Sites, root: Array, L: Array) -> tuple[Array, Array, Array, Array, Array]:
@@ -251,5 +252,5 @@ def _posterior(kernel: Kernel, X: Array, sites: Sites, jitter: float) -> Posteri
     # a noise below 2δ cannot be told from the jitter and is left as it is
     kept = np.where(delta * sites.tau < 0.5, 1 - delta * sites.tau, 1.0)
     C, _ = safe_cholesky(np.eye(len(X)) + gram_lower(basis.L * np.sqrt(sites.tau / kept)[:, None]), name="I + Lᵀ τ L")
-    mean = solve_lower(C, solve_lower(C, basis.L.T @ (sites.nu / kept)), transposed=True)
+    mean = cholesky_solve(C, basis.L.T @ (sites.nu / kept))
     return Posterior(basis, mean, C)

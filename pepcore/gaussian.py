@@ -75,6 +75,11 @@ def solve_lower(L: Array, B: Array, transposed: bool = False) -> Array:
     return blas.dtrsm(1.0, L, B, lower=1, trans_a=int(transposed), overwrite_b=1)
 
 
+def cholesky_solve(L: Array, B: Array) -> Array:
+    """Solve ``L Lᵀ X = B`` for the Cholesky factor L (M, M) and B (M,) or (M, S), as `solve_lower`."""
+    return solve_lower(L, solve_lower(L, B), transposed=True)
+
+
 def inverse_lower(L: Array) -> Array:
     """L⁻¹ (M, M) for lower-triangular L (M, M), in Fortran order; NotPositiveDefiniteError for a zero on its diagonal."""
     inverse = np.array(L, order="F")

@@ -10,7 +10,16 @@ import numpy as np
 from scipy.linalg import lapack
 
 from pepcore.features import Features, add_up, grouped, in_order
-from pepcore.gaussian import Array, add_gram, add_outer, inverse_lower, multiply_lower, safe_cholesky, solve_lower
+from pepcore.gaussian import (
+    Array,
+    add_gram,
+    add_outer,
+    cholesky_solve,
+    inverse_lower,
+    multiply_lower,
+    safe_cholesky,
+    solve_lower,
+)
 from pepcore.sites import ImproperCavityError, Sites
 
 SHARP = 0.1  # part of its variance that a datum's direction keeps; below it, a difference from 1 loses digits
@@ -62,7 +71,7 @@ def solve_posterior(precision: Array, shift: Array, concave: bool) -> tuple[Arra
             raise ImproperCavityError("sites of negative precision leave no proper posterior: I + A diag(tau) A' is not "
                                       "positive definite; start from other sites (None for the prior), or take a smaller "
                                       "step or a log-concave likelihood")
-    return solve_lower(C, solve_lower(C, shift), transposed=True), C
+    return cholesky_solve(C, shift), C
 
 
 def project(features: Features, mean: Array, C_inverse: Array, out: Array | None = None) -> Array:

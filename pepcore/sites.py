@@ -94,10 +94,14 @@ def target(
     return Sites(-d2 / shrinkage, (d1 - d2 * cavity_mean) / shrinkage)
 
 
-def move(sites: Sites, goal: Sites, variance: Array) -> Array:
-    """How far each site is from its goal, in units that do not depend on those of f: (2, N), (τ* − τ) s and (ν* − ν) √s."""
+def move(sites: Sites, goal: Sites, mean: Array, variance: Array) -> Array:
+    """How far each site is from its goal: (2, N), (τ* − τ) s and (γ* − γ) √s with γ = ν − τμ, the slope of log t at μ.
+
+    Neither the units of f nor its origin matter. In ν alone a rounding error of τ would count |μ|/√s times as much.
+    """
     way = np.empty((2, *np.shape(variance)))
-    way[0], way[1] = (goal.tau - sites.tau) * variance, (goal.nu - sites.nu) * np.sqrt(variance)
+    dtau = goal.tau - sites.tau
+    way[0], way[1] = dtau * variance, (goal.nu - sites.nu - dtau * mean) * np.sqrt(variance)
     return way
 
 

@@ -18,6 +18,7 @@ from pepcore.gaussian import (
     Array,
     NotPositiveDefiniteError,
     cholesky_inverse,
+    cholesky_solve,
     inverse_lower,
     log_determinant,
     multiply_lower,
@@ -128,7 +129,7 @@ def exact_direction(bases: Bases, derivative: Array) -> Array:
     """
     if not len(bases.gamma):
         return np.zeros(0)
-    return solve_lower(bases.residual_root, solve_lower(bases.residual_root, derivative), transposed=True)
+    return cholesky_solve(bases.residual_root, derivative)
 
 
 def diagonal_direction(bases: Bases, derivative: Array, jitter: float = 1e-6) -> Array:
@@ -168,7 +169,7 @@ def optimum(bases: Bases, X: Array, y: Array, noise: float) -> Orthogonal:
         precision += A @ A.T / noise
         shift += A @ y[rows] / noise
     C, _ = safe_cholesky(precision, name="precision of the optimal mean")
-    weights = solve_lower(C, solve_lower(C, shift), transposed=True)
+    weights = cholesky_solve(C, shift)
     root = root_of_inverse(precision[:M, :M])
     a_gamma = solve_lower(bases.residual_root, weights[M:], transposed=True) if G else np.zeros(0)
     return Orthogonal(a_gamma, bases.L @ weights[:M], multiply_lower(bases.L, root))

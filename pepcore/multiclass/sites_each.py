@@ -58,7 +58,7 @@ def local_moments(
     local = (0.5 * removed * log1p_ratio(-alpha * removed) + 0.5 * alpha * gamma**2 * reduced).sum() + tilted.l.sum()
     log_evidence = sum(-0.5 * log_determinant(C) - 0.5 * mean @ mean for mean, C, _ in posteriors) + weight * local
     kept = 1 - alpha * removed
-    change = move(sites, goal, s)
+    change = move(sites, goal, mu, s)
     return State(sites, posteriors, mu, s, cavity_mean, kept, tilted, float(log_evidence), goal, change)
 
 

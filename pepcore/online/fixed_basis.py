@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pepcore.features import Basis
-from pepcore.gaussian import Array, log_determinant, safe_cholesky, solve_lower
+from pepcore.gaussian import Array, cholesky_solve, log_determinant, safe_cholesky, solve_lower
 from pepcore.kernels.base import Kernel
 from pepcore.likelihoods.scalar import Likelihood
 from pepcore.online.sequential import NO_GRADIENT, site_log_mass
@@ -91,7 +91,7 @@ def _evaluate(A: Array, h: Array, y: Array, likelihood: Likelihood, rho: float, 
     if not np.all(sites.tau >= 0):
         raise ImproperCavityError("a site has a negative precision: the likelihood is not log-concave there")
     R, _ = safe_cholesky(np.eye(len(A)) + (A * sites.tau) @ A.T, name="I + A diag(tau) A'")
-    mean = solve_lower(R, solve_lower(R, A @ sites.nu), transposed=True)
+    mean = cholesky_solve(R, A @ sites.nu)
     white = solve_lower(R, np.array(A, order="F"))
     mu, s = mean @ A, np.einsum("mn,mn->n", white, white)
     cavity_mean, cavity_variance = cavity(mu, s, sites, 1.0)
@@ -102,7 +102,7 @@ def _evaluate(A: Array, h: Array, y: Array, likelihood: Likelihood, rho: float, 
     log_heights = l - site_log_mass(sites.tau, sites.nu, cavity_mean, matched) - 0.5 * rho * sites.tau * h
     m_precision_m = ((R.T @ mean) ** 2).sum()
     log_evidence = log_heights.sum() + 0.5 * (m_precision_m - log_determinant(R))
-    return _State(sites, mean, R, float(log_evidence), goal, move(sites, goal, s))
+    return _State(sites, mean, R, float(log_evidence), goal, move(sites, goal, mu, s))
 
 
 @one_blas_thread

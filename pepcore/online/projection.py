@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pepcore.gaussian import Array, cholesky_inverse, safe_cholesky, solve_lower
+from pepcore.gaussian import Array, cholesky_inverse, cholesky_solve, safe_cholesky, solve_lower
 
 
 def natural_parameters(K: Array, tau: Array, nu: Array, P: Array | None = None) -> tuple[Array, Array]:
@@ -48,4 +48,4 @@ def site_parameters(K: Array, alpha: Array, C: Array) -> tuple[Array, Array]:
 def from_precision(precision: Array, shift: Array) -> tuple[Array, Array]:
     """m (M,) and the Cholesky factor R (M, M) of V⁻¹ = I + Λ, from Λ (M, M) and b (M,) in the coordinates v."""
     R, _ = safe_cholesky(np.eye(len(shift)) + precision, name="I + Λ")
-    return solve_lower(R, solve_lower(R, shift), transposed=True), R
+    return cholesky_solve(R, shift), R

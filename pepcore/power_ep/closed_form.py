@@ -31,6 +31,7 @@ from pepcore.gaussian import (
     add_gram,
     add_outer,
     cholesky_inverse,
+    cholesky_solve,
     log1p_ratio,
     log_determinant,
     multiply_lower,
@@ -149,7 +150,7 @@ def add_data(fit: Fit, X: ArrayLike, y: ArrayLike) -> Fit:
     precision = old.precision_cholesky @ old.precision_cholesky.T
     shift = precision @ old.mean + A @ (y / d)
     C, _ = safe_cholesky(precision + (A / d) @ A.T, name="V⁻¹ + A diag(1/d) A'")
-    mean = solve_lower(C, solve_lower(C, shift), transposed=True)
+    mean = cholesky_solve(C, shift)
     moved = old.precision_cholesky.T @ (mean - old.mean)
     quadratic = ((y - mean @ A) ** 2 / d).sum() + moved @ moved
     determinants = np.log(2 * np.pi * d).sum() + log_determinant(C) - log_determinant(old.precision_cholesky)
@@ -190,7 +191,7 @@ def solve_regression(load: Callable, rows: list[slice], y: Array, noise: float, 
 
     gram, shift, log_normal, quadratic = add_up(sums, grouped(rows))
     C, _ = safe_cholesky(gram + np.eye(len(shift)), name="I + A diag(1/d) A'")
-    mean = solve_lower(C, solve_lower(C, shift), transposed=True)
+    mean = cholesky_solve(C, shift)
 
     # yᵀ(AᵀA + diag d)⁻¹y, by a subtraction if that keeps enough digits, else as a minimum over v
     if quadratic < SUBTRACTED * len(y):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pepcore.features import Features, feature_map, pull_back_blocks
-from pepcore.gaussian import Array, inverse_lower, log1p_ratio, log_determinant, solve_lower
+from pepcore.gaussian import Array, cholesky_solve, inverse_lower, log1p_ratio, log_determinant
 from pepcore.kernels.base import Kernel
 from pepcore.likelihoods.scalar import Likelihood
 from pepcore.normal_equations import along, posterior_of, project
@@ -54,7 +54,7 @@ def infer(
         renews the posterior after every site, which is slower and more patient. All have the same fixed points.
     sites : Sites to start from, for example those of a fit at nearby hyper-parameters; None starts from the prior
     step : longest damped step, in (0, 1]; it is shortened where needed, see `pepcore.sweeps`
-    tolerance : converged when no site moves by more (max over data of |τ* − τ| s and |ν* − ν| √s, s the variance of
+    tolerance : converged when no site moves by more (max over data of |τ* − τ| s and |γ* − γ| √s, γ = ν − τμ, s the variance of
         aᵀv), and the evidence has moved by no more in the last sweep (relative to its size, if that is above 1)
     jitter : added to the diagonal of K_uu, relative to the kernel's variance; it grows tenfold after each failure
     stream : recompute the features in each sweep instead of storing them: memory O(M² + N), besides a copy of X,
@@ -147,13 +147,13 @@ def _evaluate(
     cavity_mean, reduced = cavity(mu, s, sites, alpha)
     cavity_variance = h + reduced
     l, d1, d2 = likelihood.log_moment(y, cavity_mean, cavity_variance, alpha)
-    goal = target(cavity_mean, reduced, d1, d2, alpha)
+    goal = target(cavity_mean, reduced, d1, d2, alpha, likelihood.shrinkage(d2, reduced, alpha, h))
 
     removed, gamma = sites.tau * s, sites.nu - sites.tau * mu
     local = l + 0.5 * removed * log1p_ratio(-alpha * removed) + 0.5 * alpha * gamma**2 * reduced
     log_evidence = float(-0.5 * log_determinant(C) - 0.5 * mean @ mean + weight * local.sum())
     kept = 1 - alpha * removed
-    return State(sites, mean, C, cavity_mean, cavity_variance, kept, d1, d2, log_evidence, goal, move(sites, goal, s))
+    return State(sites, mean, C, cavity_mean, cavity_variance, kept, d1, d2, log_evidence, goal, move(sites, goal, mu, s))
 
 
 def _parallel(
@@ -176,11 +176,12 @@ def _alternating(
     cavity_mean, reduced = cavity(marginals.mu, marginals.s, marginals.sites, alpha)
     _, d1, d2 = likelihood.log_moment(y, cavity_mean, marginals.h + reduced, alpha)
     goal = tau * cavity_mean + d1 / (1 - alpha * tau * marginals.s)
-    growth = np.maximum(target(cavity_mean, reduced, d1, d2, alpha).tau - tau, 0.0)
+    shrinkage = likelihood.shrinkage(d2, reduced, alpha, marginals.h)
+    growth = np.maximum(target(cavity_mean, reduced, d1, d2, alpha, shrinkage).tau - tau, 0.0)
     sites = Sites(tau, nu + step * (goal - nu) / (1 + growth * marginals.s))
 
     C, parts = marginals.precision_cholesky, [A @ sites.nu[rows] for rows, A, _ in features.blocks()]
-    mean = solve_lower(C, solve_lower(C, np.sum(parts, axis=0)), transposed=True)
+    mean = cholesky_solve(C, np.sum(parts, axis=0))
     mu = np.concatenate([mean @ A for _, A, _ in features.blocks()])
     return marginals._replace(sites=sites, mean=mean, mu=mu)
 
@@ -202,7 +203,8 @@ def _sequential(
             s = a @ Va
             cavity_mean, reduced = cavity(mu, s, site, alphas[one])
             _, d1, d2 = likelihood.log_moment(y[one], cavity_mean, residual + reduced, alphas[one])
-            moved = site.toward(target(cavity_mean, reduced, d1, d2, alphas[one]), step)
+            shrinkage = likelihood.shrinkage(d2, reduced, alphas[one], residual)
+            moved = site.toward(target(cavity_mean, reduced, d1, d2, alphas[one], shrinkage), step)
             dtau, dnu = (moved.tau - site.tau)[0], (moved.nu - site.nu)[0]
             tau[one], nu[one] = moved.tau, moved.nu
 

@@ -14,7 +14,7 @@ from scipy.stats import multivariate_normal
 
 from pepcore import exact
 from pepcore.kernels import Matern52, SquaredExponential
-from pepcore.likelihoods import Gaussian, Probit
+from pepcore.likelihoods import Gaussian, Poisson, Probit
 from pepcore.sites import Sites, cavity, site_energy, target
 
 KERNELS = {
@@ -531,3 +531,12 @@ def test_private_powers_lead_to_one_fixed_point_in_either_order():
     assert other.log_evidence == pytest.approx(one.log_evidence, rel=1e-11)
     np.testing.assert_allclose(other.sites.tau, one.sites.tau, rtol=1e-8)
     np.testing.assert_allclose(other.predict_f(Xs), one.predict_f(Xs), rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1.0])
+def test_inference_on_large_counts_converges_in_a_few_sweeps(alpha):
+    """f is far from 0, its prior mean, and known to a thousandth: rounding in the sites must not count as movement."""
+    X = np.linspace(0, 20, 12)[:, None]
+    y = np.random.default_rng(0).poisson(1e4 * np.exp(np.sin(X[:, 0]))).astype(float)
+    fit = exact.infer(SquaredExponential(200.0, [0.5]), X, y, Poisson(), alpha=alpha)
+    assert fit.converged and fit.sweeps <= 6

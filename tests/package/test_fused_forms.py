@@ -60,7 +60,7 @@ def taught(A, h, y, likelihood, sites, alpha):
     mean, reduced = cavity(mu, s, sites, alpha)
     l, d1, d2 = likelihood.log_moment(y, mean, h + reduced, alpha)
     goal = target(mean, reduced, d1, d2, alpha)
-    return mean, h + reduced, goal, move(sites, goal, s), gained + (l + site_energy(mu, s, sites, alpha)).sum()
+    return mean, h + reduced, goal, move(sites, goal, mu, s), gained + (l + site_energy(mu, s, sites, alpha)).sum()
 
 
 def check(state, expected):
@@ -114,7 +114,7 @@ def taught_classes(maps, factors, noise, alpha, sites):
     mean, reduced = cavity(mu, s, sites, alpha)
     tilted = factors.tilted(mean, h + reduced, noise, alpha)
     goal = target(mean, reduced, tilted.d1, tilted.d2, alpha)
-    return mean, goal, move(sites, goal, s), gained + tilted.l.sum() + site_energy(mu, s, sites, alpha).sum()
+    return mean, goal, move(sites, goal, mu, s), gained + tilted.l.sum() + site_energy(mu, s, sites, alpha).sum()
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -183,7 +183,7 @@ def test_sites_on_a_fixed_basis_have_the_taught_targets_and_evidence(rho, seed):
     l, d1, d2 = Probit().log_moment(y, mean, reduced + h, 1.0)
     goal = target(mean, reduced + rho * h, d1, d2, 1.0)
     same_sites(state.target, goal)
-    close(state.move, move(sites, goal, s))
+    close(state.move, move(sites, goal, mu, s))
     heights = l + energy_from(mean, reduced + rho * h, sites) - 0.5 * rho * sites.tau * h
     close(state.log_evidence, gained + heights.sum())
     if rho == 0:

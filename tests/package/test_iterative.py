@@ -306,3 +306,15 @@ def test_blocks_of_rows_change_nothing(schedule, stream, monkeypatch):
     assert blocked.log_evidence == pytest.approx(whole.log_evidence, abs=1e-8)
     for key, value in expected.items():
         np.testing.assert_allclose(blocked.gradient[key], value, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize(("noise", "digits"), [(1e-6, 1e-9), (1e-8, 1e-7)])
+@pytest.mark.parametrize("alpha", [0.5, 1.0])
+def test_sharp_sites_are_found_in_a_few_sweeps(noise, digits, alpha):
+    """The closed form's evidence, with features that explain everything: 1 + α d2 s would cancel."""
+    X = np.linspace(0, 20, 12)[:, None]
+    y, kernel = np.sin(2 * X[:, 0]), SquaredExponential(1.0, 0.5)
+    expected = power_ep.regression(kernel, X, X, y, noise=noise, alpha=alpha, jitter=0.0)
+    found = power_ep.infer(kernel, X, X, y, Gaussian(noise), alpha=alpha, jitter=0.0)
+    assert found.converged and found.sweeps <= 3
+    assert found.log_evidence == pytest.approx(expected.log_evidence, abs=digits)

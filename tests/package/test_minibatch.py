@@ -221,6 +221,7 @@ def test_a_batch_for_which_no_step_stands_leaves_sites_and_sum_as_they_were(monk
     np.testing.assert_allclose(learner.precision, right, rtol=1e-12, atol=1e-12 * np.abs(right).max())
 
 
+@pytest.mark.filterwarnings("ignore:a gradient is not finite")
 def test_adam_takes_the_steps_of_its_formula():
     rng = np.random.default_rng(0)
     adam, gradients = Adam(np.zeros(3), 0.1), rng.normal(size=(5, 3))

@@ -143,14 +143,17 @@ def test_log1p_ratio():
     assert log1p_ratio(1e-9) == pytest.approx(1 - 5e-10, rel=1e-15)
 
 
-def test_a_move_is_measured_in_units_that_do_not_depend_on_those_of_f():
+def test_a_move_depends_neither_on_the_units_of_f_nor_on_its_origin():
     rng = np.random.default_rng(2)
     sites, goal = (Sites(rng.uniform(0, 2, 20), rng.normal(size=20)) for _ in range(2))
-    s = rng.uniform(0.1, 3, 20)
-    way = move(sites, goal, s)
-    np.testing.assert_allclose(way, [(goal.tau - sites.tau) * s, (goal.nu - sites.nu) * np.sqrt(s)], rtol=1e-14)
+    mu, s = rng.normal(size=20), rng.uniform(0.1, 3, 20)
+    way = move(sites, goal, mu, s)
+    slope = lambda sites: sites.nu - sites.tau * mu
+    np.testing.assert_allclose(way, [(goal.tau - sites.tau) * s, (slope(goal) - slope(sites)) * np.sqrt(s)], rtol=1e-12)
     other = lambda sites: Sites(sites.tau / 7**2, sites.nu / 7)  # f in units a seventh as large
-    np.testing.assert_allclose(move(other(sites), other(goal), 7**2 * s), way, rtol=1e-12)
+    np.testing.assert_allclose(move(other(sites), other(goal), 7 * mu, 7**2 * s), way, rtol=1e-12)
+    shifted = lambda sites: Sites(sites.tau, sites.nu + 100 * sites.tau)  # f + 100
+    np.testing.assert_allclose(move(shifted(sites), shifted(goal), mu + 100, s), way, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize(("change", "before", "turned", "step", "largest", "expected"), [

@@ -516,7 +516,7 @@ def test_a_search_in_which_nothing_converges_keeps_the_best_and_says_so():
 
 @pytest.mark.filterwarnings("ignore:EP has not converged")
 @pytest.mark.parametrize("seed", [0, 7, 15])
-def test_learning_leaves_a_start_at_which_student_t_claims_a_million_nats(seed):
+def test_learning_leaves_a_start_at_which_student_t_claims_a_hundred_thousand_nats(seed):
     """Told a tenth of the noise, EP stops at sites that are not at rest, and what it calls the evidence is none."""
     rng = np.random.default_rng(seed)
     X = np.sort(rng.uniform(-3, 3, 60))[:, None]
@@ -527,7 +527,7 @@ def test_learning_leaves_a_start_at_which_student_t_claims_a_million_nats(seed):
         training.fit(SquaredExponential(1.0, 0.8), X, y, likelihood=StudentT(degrees=3.0, scale=scale), **options)
         for scale in (0.2, 0.02)
     )
-    assert far.trace()[0] > 1e6
+    assert far.trace()[0] > 1e5
     assert far.fit.converged and far.converged
     assert far.fit.log_evidence == pytest.approx(near.fit.log_evidence, abs=0.01)
     assert np.abs(far.predict_f(X)[0] - np.sin(2 * X[:, 0])).max() < 0.3
