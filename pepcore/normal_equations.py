@@ -38,7 +38,7 @@ def natural_parameters(features: Features, sites: Sites) -> tuple[Array, Array]:
 
 
 def lower_sums(features: Features, sites: Sites) -> tuple[Array, Array]:
-    """`natural_parameters` with the lower triangle of the matrix alone, which is all that a factorisation reads."""
+    """Sum τ a aᵀ (M, M), its lower triangle alone, and ν a (M,) over the data: what `solve_posterior` reads."""
     M = len(features.basis.Z)
 
     def sums(group: list) -> tuple:
@@ -88,7 +88,7 @@ def project(features: Features, mean: Array, C_inverse: Array, out: Array | None
 
 
 def along(mean: Array, C_inverse: Array, weight_mean: Array, weight_Va: Array) -> Callable:
-    """callable (rows, A) -> m weight_meanᵀ + V A diag(weight_Va), a fresh (M, B) array; the weights are (N,)."""
+    """Make the function (rows, A) -> m weight_meanᵀ + V A diag(weight_Va), a fresh (M, B) array; the weights are (N,)."""
 
     def derivative(rows: Any, A: Array) -> Array:
         dA = multiply_lower(C_inverse, np.array(A, order="F"))

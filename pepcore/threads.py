@@ -94,7 +94,7 @@ _within = threading.local()
 
 
 def enter_pool() -> None:
-    """Mark this thread as one of a call's own: what it calls in its turn gets no more of them."""
+    """Mark this thread as a worker of a call, so that what it calls in its turn starts no further threads."""
     _within.pool = True
 
 

@@ -55,7 +55,7 @@ class Likelihood(Protocol):
         return {}
 
     def quadrature_hints(self, y: Array, mean: Array, variance: Array, alpha: float | Array) -> dict:
-        """How p^alpha is shaped: the keywords of `quadrature_log_moment`.
+        """Where and how sharply log p bends, as the keywords of `quadrature_log_moment`.
 
         Needed for a log p that bends elsewhere than near f = 0, or over less than about 2.5 units of f ("centre", "scale"),
         and for p that is not log-concave: "log_concave" is False, and "centre" the f at which p is largest.
@@ -75,7 +75,7 @@ class Likelihood(Protocol):
         return quadrature_log_moment(self.derivatives, y, mean, variance, alpha, **hints)
 
     def shrinkage(self, d2: Any, matched: Any, alpha: float | Array, rest: Any = 0.0) -> Any:
-        """1 + α · d2 · matched (N,) for the d2 at the variance matched + rest: how much narrower p^α makes the matched part."""
+        """The tilted variance over the matched one (N,), 1 + α · d2 · matched, for the d2 at the variance matched + rest."""
         return 1 + alpha * d2 * matched
 
     def parameter_gradient(self, y: Array, mean: Array, variance: Array, alpha: float | Array) -> dict:

@@ -112,7 +112,7 @@ class Method(NamedTuple):
         return factors_of(self.approximation, y, self.C, self.epsilon)
 
     def flat(self, maps: ClassMaps, factors: Pairwise | Joint, groups: int = 1) -> Any:
-        """Sites that say nothing yet."""
+        """Sites that carry no information, so that the posterior is the prior."""
         if self.tied:
             return TiedSites.flat(maps, groups)
         return Sites(np.zeros(factors.shape), np.zeros(factors.shape))

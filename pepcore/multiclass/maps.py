@@ -69,7 +69,7 @@ class ClassMaps:
 
 
 def added(slopes: list) -> Callable:
-    """callable (rows, A) -> the sum of what these callables return."""
+    """Combine functions (rows, A) -> (M, B) into one that returns their sum."""
     return lambda rows, A: add_up(lambda slope: (slope(rows, A),), slopes, A.size * len(A))[0]
 
 

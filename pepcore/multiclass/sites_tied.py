@@ -28,7 +28,7 @@ class TiedSites(NamedTuple):
 
     @classmethod
     def flat(cls, maps: ClassMaps, groups: int = 1) -> Self:
-        """Sites that say nothing yet."""
+        """Sites that carry no information, so that the posterior is the prior."""
         sizes = [len(maps.of(c).basis.Z) for c in range(maps.C)]
         zeros = lambda shape: [[np.zeros(shape(M)) for M in sizes] for _ in range(groups)]
         return cls(zeros(lambda M: (M, M)), zeros(lambda M: (M,)))

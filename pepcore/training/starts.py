@@ -34,7 +34,7 @@ def default_kernel(X: ArrayLike, y: ArrayLike) -> SquaredExponential:
 
 
 def starting_kernel(kernel: Any, X: Array, y: Array, likelihood: Any) -> Any:
-    """The kernel that was given, checked, or the default one, whose variance is 1 unless y has the units of f."""
+    """Check the given kernel, or make the default one, whose variance is 1 unless y has the units of f."""
     if kernel is not None:
         return check_kernel(kernel)
     return default_kernel(X, y if likelihood is None or isinstance(likelihood, UNITS_OF_F) else np.zeros(len(X)))
