@@ -165,7 +165,6 @@ def add_data(fit: Fit, X: ArrayLike, y: ArrayLike) -> Fit:
 @dataclass(frozen=True, eq=False)
 class Solution:
     """The posterior of the weights, the log evidence, and what the gradient needs of the sums over the data."""
-
     log_evidence: float
     mean: Array  # m (M,)
     precision_cholesky: Array  # C (M, M), C Cᵀ = I + gram
