@@ -79,6 +79,12 @@ def test_the_targets_that_the_chapter_names_are_those_of_the_data():
     assert f"heating = {{{named}}}" in chapter.read_text(encoding="utf-8")
 
 
+def test_the_sets_of_almost_no_noise_are_those_on_which_vfe_learns_less_than_a_hundredth():
+    runs = runner.results("uci_regression")
+    noise = runs[runs["alpha"] == 0.0].groupby("data")["noise"].median()
+    assert set(noise[noise < 0.01].index) == {"energy", "naval", "yacht"} and noise[noise >= 0.01].min() > 0.05
+
+
 @pytest.mark.parametrize("study", ["bui_fig3", "uci_regression"])
 def test_short_runs_come_out_again_exactly(study):
     """After five evaluations rounding has not grown: here everything must agree, on every processor."""
