@@ -125,3 +125,14 @@ def test_pull_back_refuses_derivatives_of_another_shape():
     found = feature_map(KERNEL, np.zeros((1, 2)), np.ones((3, 2)))
     with pytest.raises(ValueError, match=r"dA must have shape \(1, 3\)"):
         pull_back(found, np.zeros((3, 1)), np.zeros(3))
+
+
+def test_residual_variance_grows_with_the_square_of_the_distance_from_a_point_and_the_fourth_power_from_a_pair():
+    """:eq:`gp-touching`: a pair holds the value and the slope, s (1 − e^{−r²}) and s (1 − e^{−r²}(1 + r²))."""
+    kernel, r = SquaredExponential(2.0, 1.5), np.array([0.05, 0.3, 1.0])
+    X, gap = 1.5 * r[:, None], 1e-3
+    alone = feature_map(kernel, np.zeros((1, 1)), X, jitter=0.0).h
+    pair = feature_map(kernel, np.array([[-gap], [gap]]), X, jitter=0.0).h
+    np.testing.assert_allclose(alone, 2 * (1 - np.exp(-r**2)), rtol=1e-9)
+    np.testing.assert_allclose(pair, 2 * (1 - np.exp(-r**2) * (1 + r**2)), rtol=1e-3)
+    assert alone[0] == pytest.approx(2 * r[0] ** 2, rel=0.01) and pair[0] == pytest.approx(r[0] ** 4, rel=0.01)
