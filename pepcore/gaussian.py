@@ -56,11 +56,11 @@ def safe_cholesky(K: Array, scale: float = 1.0, jitter: float = 0.0, name: str =
         jitter = min(max(10 * jitter, 1e-10), MAX_JITTER)
 
 
-def _strict_cholesky(K: Array, name: str) -> Array:
-    """As `safe_cholesky`, without any jitter."""
-    L, failed = lapack.dpotrf(np.array(K, dtype=float, order="F"), lower=1, clean=1, overwrite_a=1)
+def strict_cholesky(K: Array, message: str) -> Array:
+    """Lower Cholesky factor of K (M, M) without jitter, where that would hide a mistake; NotPositiveDefiniteError(message)."""
+    L, failed = lapack.dpotrf(K, lower=1, clean=1)
     if failed or not np.all(np.isfinite(L)):
-        raise NotPositiveDefiniteError(f"the {name} ({K.shape[0]} x {K.shape[1]}) is not positive definite")
+        raise NotPositiveDefiniteError(message)
     return L
 
 
@@ -117,7 +117,9 @@ def kl_divergence(mean_q: Array, covariance_q: Array, mean_p: Array, covariance_
 
     Raises NotPositiveDefiniteError for a covariance that is singular: with a jitter the divergence would be that of others.
     """
-    Lq, Lp = _strict_cholesky(covariance_q, "covariance of q"), _strict_cholesky(covariance_p, "covariance of p")
+    size = f"({len(mean_q)} x {len(mean_q)}) is not positive definite"
+    Lq = strict_cholesky(covariance_q, f"the covariance of q {size}")
+    Lp = strict_cholesky(covariance_p, f"the covariance of p {size}")
     root = solve_lower(Lp, np.array(Lq, order="F"))
     shift = solve_lower(Lp, mean_p - mean_q)
     return 0.5 * ((root**2).sum() + shift @ shift - len(mean_q) + log_determinant(Lp) - log_determinant(Lq))

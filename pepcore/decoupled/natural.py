@@ -8,7 +8,6 @@ offset of the mean, and a_γ along the derivative divided by the prior covarianc
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import lapack
 
 from pepcore.decoupled.bases import Bases, Process, located
 from pepcore.decoupled.bound import DataTerm
@@ -16,7 +15,6 @@ from pepcore.decoupled.parametrisations import Orthogonal
 from pepcore.features import row_blocks
 from pepcore.gaussian import (
     Array,
-    NotPositiveDefiniteError,
     cholesky_inverse,
     cholesky_solve,
     inverse_lower,
@@ -24,6 +22,7 @@ from pepcore.gaussian import (
     multiply_lower,
     safe_cholesky,
     solve_lower,
+    strict_cholesky,
 )
 
 
@@ -70,7 +69,7 @@ def from_expectation(bases: Bases, expectation: Expectation) -> Orthogonal:
     Raises NotPositiveDefiniteError if −Lambda − m_βm_βᵀ is not positive definite.
     """
     m_beta = expectation.m_beta
-    S_root = _strict_cholesky(
+    S_root = strict_cholesky(
         -expectation.Lambda - np.outer(m_beta, m_beta),
         "-Lambda - m_beta m_beta' is not positive definite, so these are no expectation parameters; they come from "
         "`to_expectation`, or from a shorter step.",
@@ -83,21 +82,13 @@ def root_of_inverse(P: Array, name: str = "precision") -> Array:
 
     Raises NotPositiveDefiniteError if P is not positive definite.
     """
-    C = _strict_cholesky(P[::-1, ::-1], _no_q(name, len(P)))
+    C = strict_cholesky(P[::-1, ::-1], _no_q(name, len(P)))
     return np.asfortranarray(inverse_lower(C).T[::-1, ::-1])
 
 
 def _no_q(name: str, size: int) -> str:
     return (f"{name} ({size} x {size}) is not positive definite, so it belongs to no q; take a smaller step, or a "
             "likelihood that is log-concave.")
-
-
-def _strict_cholesky(P: Array, message: str) -> Array:
-    """Lower Cholesky factor without jitter, which would hide a step that was too long."""
-    C, failed = lapack.dpotrf(P, lower=1, clean=1)
-    if failed or not np.all(np.isfinite(C)):
-        raise NotPositiveDefiniteError(message)
-    return C
 
 
 def coupled_step(bases: Bases, process: Process, data: DataTerm, step: float) -> Process:
@@ -181,7 +172,7 @@ def log_partition(bases: Bases, natural: Natural) -> float:
     Raises NotPositiveDefiniteError if Theta is not positive definite.
     Source: salimbeni2018 section 3.3 and appendix C.4; :eq:`og-partition`.
     """
-    C = _strict_cholesky(2 * natural.Theta, _no_q("Theta", len(natural.Theta)))
+    C = strict_cholesky(2 * natural.Theta, _no_q("Theta", len(natural.Theta)))
     white = solve_lower(C, natural.j_beta)
     residual = natural.j_gamma @ bases.residual_covariance @ natural.j_gamma if len(bases.gamma) else 0.0
     return float(0.5 * (residual + white @ white - log_determinant(C)))

@@ -87,3 +87,11 @@ def test_every_row_of_the_picture_lies_within_its_frame():
     X, y = start_here.standardised(start_here.PICTURE)
     for values, (low, high) in ((X, start_here.FRAME["xlim"]), (y, start_here.FRAME["ylim"])):
         assert low < values.min() < values.max() < high
+
+
+def test_the_band_of_the_first_picture_opens_after_the_power_that_the_page_names():
+    """The widths at its two ends: as at 0 up to 0.35, and soon after a fan."""
+    X, y = start_here.standardised(start_here.PICTURE)
+    left, right = np.array([start_here.band_ends(start_here.learn(X, y, alpha), X) for alpha in (0.0, 0.35, 0.45)]).T
+    opening = right / left
+    assert opening[1] == pytest.approx(opening[0], rel=0.05) and opening[2] > 1.1 * opening[0]

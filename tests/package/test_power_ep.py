@@ -7,8 +7,11 @@ import pytest
 from conftest import reference
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from scipy.stats import multivariate_normal
 
 from pepcore import power_ep
+from pepcore.features import feature_map
+from pepcore.gaussian import kl_divergence
 from pepcore.kernels import Matern52, SquaredExponential
 from pepcore.likelihoods import Gaussian
 
@@ -442,3 +445,21 @@ def test_a_gap_far_down_a_memory_map_is_found(tmp_path):
     X[140_000] = np.nan
     with pytest.raises(ValueError, match=r"1 value\(s\) that are NaN or infinite, the first at index \(140000, 0\)"):
         power_ep.regression(SquaredExponential(), X[:3], on_disk(tmp_path, X), np.zeros(150_000))
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
+def test_no_fixed_parameters_exceed_on_average_the_evidence_of_those_that_made_the_data(alpha):
+    """:eq:`sr-average` with other parameters: E log Z = E log p0 − KL(p0 ‖ changed model) − penalty, each by itself."""
+    X, Z = np.linspace(0, 4, 12)[:, None], np.linspace(0, 4, 4)[:, None]
+    truth, noise = SquaredExponential(1.3, 0.7)(X) + 0.2 * np.eye(12), 0.1
+    kernel = SquaredExponential(0.8, 1.1)
+    features = feature_map(kernel, Z, X, jitter=0.0)
+    changed = features.A.T @ features.A + np.diag(alpha * features.h + noise)
+    root = np.linalg.cholesky(truth)     # the evidence is quadratic in y: its mean over 24 points is that over y
+    points = np.sqrt(12) * np.hstack([root, -root]).T
+    mean = np.mean([power_ep.regression(kernel, Z, X, y, noise=noise, alpha=alpha, jitter=0.0).log_evidence for y in points])
+    of_truth = np.mean([multivariate_normal(np.zeros(12), truth).logpdf(y) for y in points])
+    ratio = features.h / noise
+    penalty = 0.5 * ratio.sum() if alpha == 0 else (1 - alpha) / (2 * alpha) * np.log1p(alpha * ratio).sum()
+    assert mean == pytest.approx(of_truth - kl_divergence(np.zeros(12), truth, np.zeros(12), changed) - penalty, rel=1e-8)
+    assert mean < of_truth
