@@ -57,7 +57,10 @@ def safe_cholesky(K: Array, scale: float = 1.0, jitter: float = 0.0, name: str =
 
 
 def strict_cholesky(K: Array, message: str) -> Array:
-    """Lower Cholesky factor of K (M, M) without jitter, where that would hide a mistake; NotPositiveDefiniteError(message)."""
+    """Lower Cholesky factor of K (M, M), with no jitter to hide a mistake.
+
+    Raises NotPositiveDefiniteError with the caller's message if K is not positive definite.
+    """
     L, failed = lapack.dpotrf(K, lower=1, clean=1)
     if failed or not np.all(np.isfinite(L)):
         raise NotPositiveDefiniteError(message)
