@@ -217,15 +217,17 @@ def pytest_terminal_summary(terminalreporter):
 
 
 @pytest.fixture(scope="session", autouse=True)
-def no_downloads():
-    """Let no test fetch a data set: what is missing on this machine is left out."""
+def no_downloads(tmp_path_factory):
+    """Let no test fetch a data set, nor find one in the cache of whoever runs the tests: what is missing is left out."""
     import pooch
     import sklearn.datasets
 
     def refuse(*arguments, **options):
         raise OSError("tests fetch no data")
 
+    empty = tmp_path_factory.mktemp("no cache")
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pooch, "os_cache", lambda project: empty / project)
         patch.setattr(pooch, "retrieve", refuse)
         patch.setattr(sklearn.datasets, "fetch_openml", refuse)
         yield

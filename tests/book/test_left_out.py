@@ -28,6 +28,14 @@ def test_one_line_says_how_many_and_what_would_bring_them_back(tmp_path, variabl
     assert [line for line in said.splitlines() if "left out" in line or "SKIPPED" in line] == [f"left out: 1 {NEEDS_DATA}"]
 
 
+def test_a_large_set_in_the_cache_of_the_user_makes_no_difference(tmp_path):
+    place = tmp_path / "pepcore/large/mnist.npz"
+    place.parent.mkdir(parents=True)
+    place.write_bytes(b"")
+    status, said = outcome(tmp_path)
+    assert status == 0 and "1 passed, 1 skipped" in said
+
+
 def test_where_the_folder_is_named_a_missing_set_is_an_error(tmp_path):
     status, said = outcome(tmp_path, PEPCORE_DATA=str(tmp_path))
     assert status == 1 and "1 failed, 1 passed" in said
