@@ -30,8 +30,10 @@ def history():
 
 
 def test_the_changelog_is_that_of_the_history():
-    """All dates, rules and changes, where this copy has a history; the workflow and `.ci/run` see to it that one has."""
+    """All dates, rules and changes; a copy of the files alone, as `.ci/run` makes, has no history to agree with."""
     revision = history()
+    if not revision and git("rev-parse", "--verify", "HEAD").returncode == 0:
+        pytest.skip("need the whole history (git fetch --unshallow)")
     if revision:
         assert rules.from_history(revision) == KEPT
 
