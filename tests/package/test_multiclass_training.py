@@ -117,6 +117,12 @@ def test_the_adaptive_step_grows_by_two_percent_and_halves_when_the_sign_changes
     assert np.array_equal(climber.ascend(np.array([np.nan, 1.0])), before)
 
 
+def test_an_adaptive_step_is_at_most_a_tenth_however_the_gradient_grows():
+    climber = Adaptive(np.zeros(2), 0.01)
+    before = climber.ascend(np.array([1e-3, -1e-3]))
+    assert climber.ascend(np.array([1e3, -1e3])) - before == pytest.approx([0.1, -0.1], rel=1e-12)
+
+
 def test_the_bounds_gradient_is_that_of_differences_and_its_optimum_is_that_of_natural_gradients():
     kernels, Z, X, y, noise = problem()
     bound, values = Bound(X, y, 3, 1e-3 * 2 / 3, 1e-6), {"kernels": tuple(kernels), "Z": tuple(Z), "noise": noise}
