@@ -11,7 +11,7 @@ from figures.experiments import costs, provenance, states
 
 
 def test_costs_find_a_law_and_foretell_runs_of_which_none_is_finished():
-    """Seconds that grow as M² and depend on the set: within a factor of two for a size of a set that was not run."""
+    """Seconds that grow as M² and depend on the set: within 3 % for a size of a set that was not run."""
     def seconds(data, M, alpha):
         return {"a": 0.2, "b": 3.0, "c": 1.0}[data] * (1 + M) ** 2 / 1000 * (1 + alpha)
 
@@ -21,13 +21,13 @@ def test_costs_find_a_law_and_foretell_runs_of_which_none_is_finished():
     finished = [run for run in runs if run not in missing]
     found = costs.seconds_of(finished, [seconds(**run) for run in finished], missing)
     expected = np.array([seconds(**run) for run in missing])
-    assert np.all(found / expected < 2) and np.all(expected / found < 2)
+    np.testing.assert_allclose(found, expected, rtol=0.03)
 
 
 def test_splits_that_ran_on_a_busy_machine_do_not_stretch_the_others():
     runs = [{"M": M, "split": split} for split in range(20) for M in (10, 50)]
     seconds = [(1 + run["split"]) * run["M"] / 10 for run in runs[:6]]      # the third split took three times as long
-    assert np.mean(costs.seconds_of(runs[:6], seconds, runs[6:])) == pytest.approx(np.mean(seconds), rel=0.2)
+    assert np.mean(costs.seconds_of(runs[:6], seconds, runs[6:])) == pytest.approx(np.mean(seconds), rel=0.02)
 
 
 def test_costs_without_a_finished_run():
@@ -44,17 +44,20 @@ def test_the_state_of_a_study(listed):  # noqa: F811
     assert dict(zip(states.HEADINGS, state.cells)).items() >= {
         "study": listed.id, "runs": "12", "done": "8", "missing": "4", "failed": "0", "stale": "0", "undated": "0",
         "corrupt": "0"}.items()
-    rows = runner.read_rows(listed)
-    took = np.mean([float(row["seconds"]) for row in rows])
-    assert state.hours == pytest.approx(8 * took / 3600)
-    assert 0.2 * took < state.hours_left * 3600 / 4 < 20 * took
+
+
+def test_the_hours_of_a_study_are_those_of_its_rows_and_what_is_left_those_of_runs_like_them(listed):  # noqa: F811
+    runner.run(listed, splits=2, execute=here)
+    rewritten(listed, seconds="2.0")
+    state = states.state_of(listed)
+    assert state.hours == pytest.approx(8 * 2 / 3600) and state.hours_left == pytest.approx(4 * 2 / 3600)
 
 
 def test_the_hours_of_a_failed_run_say_nothing_of_those_to_come(listed):  # noqa: F811
     runner.run(listed, splits=2, execute=here)
-    before = states.state_of(listed).hours_left
-    rewritten(listed, error="it failed", seconds="1000000.0")
-    assert states.state_of(listed).hours_left < 20 * before
+    rewritten(listed, seconds="2.0")
+    rewritten(listed, split="0", error="it failed", seconds="1000000.0")
+    assert states.state_of(listed).hours_left == pytest.approx(4 * 2 / 3600)
 
 
 def test_what_runs_cost_is_the_mean_of_what_is_scattered():
@@ -77,15 +80,16 @@ def test_a_busy_machine_in_the_first_splits_does_not_count_for_the_others(name):
     assert now == later
 
 
-def rewritten(study, **changes):  # noqa: F811
-    tables.write_rows(study, [row | changes if row["split"] == "0" else row for row in runner.read_rows(study)])
+def rewritten(study, split=None, **changes):  # noqa: F811
+    """Write the changes into the rows of the split, or into all."""
+    tables.write_rows(study, [row | changes if split in (row["split"], None) else row for row in runner.read_rows(study)])
 
 
 def test_rows_of_another_code_are_stale_and_those_that_name_none_are_undated(listed, capsys):  # noqa: F811
     runner.run(listed, execute=here)
-    rewritten(listed, code="0123456789ab")
+    rewritten(listed, split="0", code="0123456789ab")
     assert (states.state_of(listed).stale, states.state_of(listed).undated) == (4, 0)
-    rewritten(listed, code="")
+    rewritten(listed, split="0", code="")
     assert (states.state_of(listed).stale, states.state_of(listed).undated) == (0, 4)
     assert command_line.main(["status"]) == 0
     names, line, _ = capsys.readouterr().out.splitlines()
@@ -95,7 +99,7 @@ def test_rows_of_another_code_are_stale_and_those_that_name_none_are_undated(lis
 def test_stale_runs_are_computed_again_one_by_one(listed, capsys, monkeypatch):  # noqa: F811
     runner.run(listed, execute=here)
     expected = values(listed)
-    rewritten(listed, code="0123456789ab", product="99.0")
+    rewritten(listed, split="0", code="0123456789ab", product="99.0")
 
     def stopped(function, items):
         yield function(next(iter(items)))
