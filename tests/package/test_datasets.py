@@ -11,8 +11,10 @@ import os
 import pickle
 import shutil
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -274,8 +276,13 @@ def test_a_corrupt_file_is_refused(offline):
 
 
 def test_official_split_is_refused_where_there_is_none():
-    with pytest.raises(ValueError, match="no split of its own"):
+    with pytest.raises(ValueError, match="'boston' has no split of its own"):
         datasets.official_split("boston")
+
+
+def test_generated_data_have_no_official_split():
+    with pytest.raises(ValueError, match="'snelson_like' has no split of its own"):
+        datasets.official_split(datasets.snelson_like(N=50))
 
 
 # --- reading the formats of the sources -------------------------------------------------------------------------------
@@ -304,6 +311,37 @@ def test_parse_refuses_unknown_words_and_ragged_rows():
         origins.parse(["1,a", "2,c"], {"labels": ["a", "b"]}, {})
     with pytest.raises(ValueError, match="different numbers of fields"):
         origins.parse(["1,2", "1,2,3"], {}, {})
+
+
+def test_an_original_with_a_header_and_words_of_its_own_is_read(tmp_path):
+    origin = {"kind": "text", "urls": ["https://example.org/three.csv"], "header": True, "target": 2, "inputs": [0, 1],
+              "labels": ["F", "M"], "text": {0: ["B", "O"]}}
+    info = replace(datasets.registry["boston"], origin=origin, text={})
+    original = origins.original_files(info, tmp_path)[0]
+    original.parent.mkdir(parents=True)
+    original.write_text("sp,size,sex\nB,2,M\nO,4,F\nB,6.5,M\n")
+    X, y = origins.rebuild(info, tmp_path)
+    assert X.tolist() == [[0, 2], [1, 4], [0, 6.5]] and y.tolist() == [1, 0, 1]
+
+
+def test_images_in_two_parts_become_rows_of_both(tmp_path):
+    parts = {"x_train": np.arange(8).reshape(2, 2, 2), "x_test": np.full((1, 2, 2), 9), "y_train": [3, 1], "y_test": [0]}
+    np.savez(tmp_path / "images.npz", **parts)
+    X, y = loading._read_npz(tmp_path / "images.npz")
+    assert X.tolist() == [[0, 1, 2, 3], [4, 5, 6, 7], [9, 9, 9, 9]] and X.dtype == np.float32 and y.tolist() == [3, 1, 0]
+
+
+def test_a_set_of_openml_is_fetched_by_its_number_into_the_cache(tmp_path, monkeypatch):
+    import sklearn.datasets
+
+    def fetch(*, data_id, data_home, **options):
+        assert (data_id, data_home) == (554, str(tmp_path))
+        return SimpleNamespace(data=np.array([[0, 255], [7, 0]]), target=np.array(["5", "0"]))
+
+    monkeypatch.setattr(sklearn.datasets, "fetch_openml", fetch)
+    X, y = origins.rebuild(datasets.registry["mnist"], tmp_path)
+    assert X.tolist() == [[0, 255], [7, 0]] and X.dtype == np.float32
+    assert y.tolist() == [5, 0] and y.dtype == float
 
 
 # --- splits and standardisation ---------------------------------------------------------------------------------------
