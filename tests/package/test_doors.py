@@ -7,7 +7,7 @@ import pkgutil
 import pytest
 
 import pepcore
-from pepcore import decoupled, exact, likelihoods, multiclass, online, power_ep, training
+from pepcore import decoupled, estimators, exact, likelihoods, multiclass, online, power_ep, training
 from pepcore.online import fixed_basis
 
 MOST = 6  # positional arguments
@@ -75,6 +75,12 @@ DEFAULTS = [
     (decoupled.infer, {"steps": 1000, "step": 0.005, "rate": 0.001, "batch": None, "jitter": 1e-6, "seed": 0}),
     (training.fit, {"M": 50, "alpha": 0.5, "noise": None, "restarts": 1, "max_evaluations": 500, "tolerance": 1e-9, "seed": 0}),
     (training.fit_minibatch, {"M": 50, "alpha": 0.5, "batch": 200, "epochs": 20, "rate": 0.02, "jitter": 1e-6, "seed": 0}),
+    (estimators.PowerEPRegressor, {"M": 50, "alpha": 0.5, "noise": None, "restarts": 1, "max_evaluations": 500, "tol": 0.03,
+                                   "batch": None, "standardise": True}),
+    (estimators.PowerEPClassifier, {"M": 50, "alpha": 0.5, "approximation": "ep", "noise": 0.1, "restarts": 1,
+                                    "max_evaluations": 250, "tol": 0.03, "standardise": True}),
+    (estimators.PowerEPRegressorCV, {"alphas": None, "cv": None, "M": 50, "max_evaluations": 500, "tol": 0.03}),
+    (estimators.PowerEPClassifierCV, {"alphas": None, "cv": None, "M": 50, "noise": 0.1, "max_evaluations": 250, "tol": 0.03}),
     (likelihoods.Gaussian, {"noise": 0.1}),
     (likelihoods.StudentT, {"degrees": 4.0, "scale": 1.0}),
     (multiclass.RobustMax, {"epsilon": 1e-3, "noise": 0.0}),
