@@ -253,7 +253,7 @@ def test_bad_input_is_refused():
         power_ep.infer(KERNEL, Z, X, y, Probit(), sites=Sites.flat(3))
     with pytest.raises(ValueError, match=r"must be Sites .*got tuple"):
         power_ep.infer(KERNEL, Z, X, y, Probit(), sites=(np.zeros(40), np.zeros(40)))
-    with pytest.raises(ImproperCavityError):
+    with pytest.raises(ImproperCavityError, match="sites of negative precision leave no proper posterior"):
         power_ep.infer(KERNEL, Z, X, y, Probit(), sites=Sites(np.full(40, -9.0), np.zeros(40)))
 
 

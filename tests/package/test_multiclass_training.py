@@ -485,7 +485,7 @@ def test_labels_of_another_class_are_refused_before_the_learning():
 
 
 def test_blocks_without_a_number_of_classes_are_an_error():
-    with pytest.raises(ValueError, match="classes"):
+    with pytest.raises(ValueError, match="give classes, the number of classes"):
         fit_minibatch(SquaredExponential(), np.zeros((2, 2)), [(np.zeros((2, 2)), np.zeros(2))], size=2)
 
 
