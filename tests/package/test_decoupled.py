@@ -815,6 +815,21 @@ def test_a_run_with_sampled_columns_stays_small_to_its_end():
     assert peak < 0.5 * 8 * len(gamma) ** 2  # half of one (G, G) matrix
 
 
+def test_rows_that_are_too_many_to_keep_give_the_same_model(monkeypatch):
+    kept = run(steps=10, optimise=(), batch=20)
+    monkeypatch.setattr(decoupled_inference, "STREAM_ELEMENTS", 0)
+    assert run(steps=10, optimise=(), batch=20).log_evidence == pytest.approx(kept.log_evidence, rel=1e-12)
+
+
+@pytest.mark.parametrize(("limit", "kept"), [(40 * (BETA + GAMMA), 1), (40 * (BETA + GAMMA) - 1, 0)])
+def test_no_more_numbers_of_rows_are_kept_than_the_limit(limit, kept, monkeypatch):
+    made = []
+    monkeypatch.setattr(decoupled_inference, "StoredRows", lambda *given: made.append(StoredRows(*given)) or made[-1])
+    monkeypatch.setattr(decoupled_inference, "STREAM_ELEMENTS", limit)
+    run(steps=1, optimise=())
+    assert len(made) == kept
+
+
 @pytest.mark.parametrize("kind", [Hybrid, Orthogonal])
 def test_the_norm_of_many_points_is_the_same_from_blocks(kind, monkeypatch):
     rng = np.random.default_rng(0)
