@@ -128,6 +128,13 @@ def test_bad_input_says_what_to_do():
         decoupled.infer(kernel, beta, gamma, X, y, RobustMax(C, 0.0))
 
 
+@pytest.mark.parametrize(("labels", "hint"), [([1, 2, 3], "right with y - 1"), ([0, 1, -1], "number the classes from 0"),
+                                              ([0, 1, 0.5], "number the classes from 0")])
+def test_wrong_class_labels_say_how_to_number_them(labels, hint):
+    with pytest.raises(ValueError, match=hint):
+        RobustMax(3).validate(labels)
+
+
 def test_the_covariances_of_several_latent_functions_are_those_of_each():
     X, y, beta, gamma = problem(30)
     posterior = decoupled.infer(SquaredExponential(1.5, [0.9, 1.1]), beta, gamma, X, y, RobustMax(C), steps=1).posterior
