@@ -14,7 +14,7 @@ from pepcore import exact, online, power_ep
 from pepcore.features import Basis
 from pepcore.gaussian import kl_divergence
 from pepcore.kernels import Matern52, SquaredExponential
-from pepcore.likelihoods import Gaussian, Probit
+from pepcore.likelihoods import Gaussian, Probit, StudentT
 from pepcore.online import fixed_basis, projection
 from pepcore.online.process import Process
 from pepcore.online.sequential import DirectedSites, Learner
@@ -465,6 +465,19 @@ def test_a_fit_can_go_on_with_new_data():
     assert state.seen == 40 and state.basis.max() < 40
 
 
+def test_the_first_datum_after_a_fit_adds_its_density_under_the_fit():
+    X, y = problem(PROBIT)
+    fit = online.infer(KERNEL, X[:30], y[:30], PROBIT, budget=10, max_sweeps=40, moving_sweeps=1)
+    added = online.update(fit.state, X[30:31], y[30:31]).log_predictive - fit.state.log_predictive
+    assert added == pytest.approx(fit.log_density(X[30:31], y[30:31])[0], rel=1e-10)
+
+
+def test_a_state_says_how_many_data_it_has_seen_and_never_that_it_has_converged():
+    X, y = problem()
+    state = online.update(online.start(KERNEL, GAUSSIAN), X, y)
+    assert state.converged is False and state.message == "40 data seen"
+
+
 @pytest.mark.parametrize("rho", [0.0, 1.0])
 def test_a_fit_on_given_pseudo_inputs_goes_on_with_them_and_its_rho(rho):
     X, y = problem()
@@ -583,6 +596,22 @@ def test_bad_data_are_refused():
         fixed_basis.nystrom(KERNEL, XS, X, y, XS, noise=0)
     with pytest.raises(ValueError, match="expected one number"):
         fixed_basis.nystrom(KERNEL, XS, X, y, XS, noise=np.full(40, 0.1))
+
+
+def test_the_only_basis_vector_cannot_be_pruned():
+    X, y = problem()
+    state = online.update(online.start(KERNEL, GAUSSIAN), X[:1], y[:1])
+    with pytest.raises(ValueError, match=r"i = 0 must number one of at least two .* this state has M = 1"):
+        online.prune(state, 0)
+
+
+def test_a_fixed_basis_refuses_sites_of_negative_precision_and_says_so():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 1))
+    y = np.sin(2 * X[:, 0]) + np.where(np.arange(40) % 5, 0.0, 8.0)
+    with pytest.warns(RuntimeWarning, match="negative precision: the likelihood is not log-concave there"):
+        fit = fixed_basis.infer(SquaredExponential(), X[:10], X, y, StudentT(3.0, 0.1))
+    assert not fit.converged and fit.sweeps == 0
 
 
 def test_what_came_and_went_adds_up_to_the_basis():
