@@ -375,11 +375,25 @@ def test_only_gaussian_noise_takes_more_data():
     assert hasattr(PowerEPRegressor(likelihood=Gaussian(0.1)), "partial_fit")
     assert not hasattr(PowerEPRegressor(likelihood=StudentT()), "partial_fit")
     assert not hasattr(PowerEPClassifier(), "partial_fit")
+
+
+def test_an_estimator_says_why_it_takes_no_more_data():
+    with pytest.raises(AttributeError) as caught:
+        PowerEPRegressor(likelihood=StudentT()).partial_fit
+    assert "needs Gaussian noise" in str(caught.value.__cause__)
+
+
+def test_a_fit_of_other_than_gaussian_noise_takes_no_more_data():
     X, y = curve()
     white = (X - X.mean(axis=0)) / X.std(axis=0)
     fit = power_ep.infer(SquaredExponential(), white[:5], white, y - 1000, StudentT(4.0, 10.0), alpha=0.5)
     with pytest.raises(ValueError, match="Gaussian noise"):
         power_ep.add_data(fit, white, y)
+
+
+def test_a_fit_with_private_powers_takes_no_more_data():
+    X, y = curve()
+    white = (X - X.mean(axis=0)) / X.std(axis=0)
     fit = power_ep.regression(SquaredExponential(), white[:5], white, y, alpha=np.full(len(y), 0.5))
     with pytest.raises(ValueError, match="one power for all data"):
         power_ep.add_data(fit, white, y)
