@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import build_book
@@ -52,7 +53,7 @@ def test_no_news_pops_up(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def jupyterlab(tmp_path_factory):
-    """JupyterLab on a copy of the chapters, with the settings of `make lab`; gives its address."""
+    """JupyterLab on a copy of the chapters, with the settings of `make lab` and none of the user's; gives its address."""
     folder = tmp_path_factory.mktemp("lab")
     shutil.copytree(ROOT / "chapters", folder / "chapters", ignore=shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints"))
     settings = folder / "settings"
@@ -61,14 +62,25 @@ def jupyterlab(tmp_path_factory):
     command = [Path(sys.executable).with_name("jupyter"), "lab", "--no-browser", "--allow-root", "--port=0",
                "--ServerApp.token=", "--ServerApp.password=", f"--ServerApp.root_dir={folder}",
                f"--LabServerApp.app_settings_dir={settings}", f"--LabApp.app_settings_dir={settings}"]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              env=os.environ | {"PYTHONPATH": str(ROOT), "PEPCORE_PROGRESS": "1"})     # somebody looks
-    for line in server.stdout:
-        if found := re.search(r"http://(?:localhost|127\.0\.0\.1):\d+", line):
-            yield found[0]
-            break
-    server.terminate()
-    server.wait()
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "PEPCORE_PROGRESS": "1",     # somebody looks
+                                "JUPYTER_CONFIG_DIR": str(folder / "config"), "JUPYTER_RUNTIME_DIR": str(folder / "runtime")}
+    said = folder / "said"
+    with said.open("w") as log:
+        server = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=environment)
+    try:
+        yield address(server, said)
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def address(server, said):
+    """Where the server answers, once its words in the file say so."""
+    deadline = time.monotonic() + PATIENCE / 1000
+    while not (found := re.search(r"http://(?:localhost|127\.0\.0\.1):\d+", said.read_text())):
+        assert server.poll() is None and time.monotonic() < deadline, said.read_text()
+        time.sleep(0.1)
+    return found[0]
 
 
 @pytest.fixture
