@@ -544,12 +544,6 @@ def test_labels_that_are_not_plus_or_minus_one(labels):
     assert ("2 * y - 1" in str(error.value)) == (labels == [0, 1])
 
 
-@pytest.mark.parametrize("parameters", [{"variance": -1.0}, {"lengthscales": [1.0, 0.0]}, {"lengthscales": np.nan}])
-def test_kernel_parameters_that_are_not_positive(parameters):
-    with pytest.raises(ValueError, match="must be"):
-        SquaredExponential(**parameters)
-
-
 @pytest.mark.parametrize("M", [-1, 0, 2.5, "many", [4]])
 @pytest.mark.parametrize("call", [fit, fit_minibatch, multiclass_fit])
 def test_numbers_of_pseudo_inputs_that_are_no_numbers(call, M):

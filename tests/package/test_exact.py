@@ -413,51 +413,53 @@ def test_extreme_variances_give_numbers(variance, alpha):
 # --- what the caller gets wrong, and hard but legal input -------------------------------------------------------------
 
 
-def test_bad_input_is_named():
+@pytest.mark.parametrize(("options", "message"), [
+    ({"alpha": 1.5}, r"alpha = 1\.5 is outside \[0, 1\]"),
+    ({"alpha": np.ones(3)}, r"alpha has shape \(3,\)"),
+    ({"schedule": "random"}, "schedule = 'random' is unknown; choose 'parallel'"),
+    ({"step": 1.2}, r"step = 1\.2 must be in \(0, 1\]"),
+])
+def test_bad_options_are_named(options, message):
     X, y, _ = labelled_problem()
-    kernel = KERNELS["se"]
-    infer = lambda *arguments, **options: exact.infer(kernel, *arguments, **({"likelihood": Probit()} | options))
+    with pytest.raises(ValueError, match=message):
+        exact.infer(KERNELS["se"], X, y, Probit(), **options)
+
+
+def test_labels_that_count_from_zero_are_told_how_to_change():
+    X, y, _ = labelled_problem()
     with pytest.raises(ValueError, match=r"2 \* y - 1"):
-        infer(X, (y > 0).astype(int))
-    with pytest.raises(ValueError, match=r"alpha = 1\.5 is outside \[0, 1\]"):
-        infer(X, y, alpha=1.5)
-    with pytest.raises(ValueError, match=r"alpha has shape \(3,\)"):
-        infer(X, y, alpha=np.ones(3))
-    with pytest.raises(ValueError, match="schedule = 'random' is unknown; choose 'parallel'"):
-        infer(X, y, schedule="random")
-    with pytest.raises(ValueError, match=r"step = 1\.2 must be in \(0, 1\]"):
-        infer(X, y, step=1.2)
-    with pytest.raises(ValueError, match=r"X\[:, None\]"):
-        infer(X[:, 0], y)
-    with pytest.raises(ValueError, match=r"y\.ravel"):
-        infer(X, y[:, None])
-    with pytest.raises(ValueError, match=r"X holds \d+ value\(s\) that are NaN"):
-        exact.regression(kernel, np.where(X > 1, np.nan, X), y)
+        exact.infer(KERNELS["se"], X, (y > 0).astype(int), Probit())
+
+
+def test_noise_that_is_not_positive_is_named():
+    X, y, _ = regression_problem()
     with pytest.raises(ValueError, match=r"noise = 0\.0 must be positive"):
-        exact.regression(kernel, X, y, noise=0.0)
-    with pytest.raises(ValueError, match=r"y has shape \(24,\), expected \(25,\)"):
-        exact.regression(kernel, X, y[:-1])
+        exact.regression(KERNELS["se"], X, y, noise=0.0)
 
 
-def test_hard_but_legal_input():
+def test_two_readings_of_each_datum_are_one_with_half_the_noise():
     X, y, Xs = regression_problem()
-    kernel = KERNELS["se"]
-    twice = exact.regression(kernel, np.vstack([X, X]), np.concatenate([y, y]), noise=0.2)
-    once = exact.regression(kernel, X, y, noise=0.1)  # two readings with noise 0.2 are one with 0.1
+    twice = exact.regression(KERNELS["se"], np.vstack([X, X]), np.concatenate([y, y]), noise=0.2)
+    once = exact.regression(KERNELS["se"], X, y, noise=0.1)
     np.testing.assert_allclose(twice.predict_f(Xs), once.predict_f(Xs), rtol=1e-7, atol=1e-9)
 
-    interpolating = exact.regression(SquaredExponential(1.0, 0.3), X, y, noise=1e-12)
-    np.testing.assert_allclose(interpolating.predict_f(X)[0], y, atol=1e-4)
-    assert np.all(interpolating.predict_f(X)[1] >= 0)
 
-    far = exact.regression(kernel, X + 1e8, y, noise=0.1)
-    np.testing.assert_allclose(far.log_evidence, once.log_evidence, rtol=1e-5)
+def test_with_hardly_any_noise_the_data_are_interpolated():
+    X, y, _ = regression_problem()
+    mean, variance = exact.regression(SquaredExponential(1.0, 0.3), X, y, noise=1e-12).predict_f(X)
+    np.testing.assert_allclose(mean, y, atol=1e-4)
+    assert np.all(variance >= 0)
 
-    constant = np.column_stack([X[:, 0], np.ones(len(X))])
-    assert np.isfinite(exact.regression(kernel, constant, y).log_evidence)
-    same = exact.infer(kernel, X, np.ones(len(X)), Probit())
+
+def test_labels_of_one_class_make_it_the_likelier_one_everywhere():
+    X, _, Xs = regression_problem()
+    same = exact.infer(KERNELS["se"], X, np.ones(len(X)), Probit())
     assert np.all(same.predict_y(Xs) > 0.5)
-    single = exact.infer(kernel, X[:1], np.array([1.0]), Probit())
+
+
+def test_the_evidence_of_one_label_is_a_half():
+    X, _, _ = regression_problem()
+    single = exact.infer(KERNELS["se"], X[:1], np.array([1.0]), Probit())
     assert single.log_evidence == pytest.approx(np.log(0.5), rel=1e-12)
 
 
