@@ -109,23 +109,26 @@ def test_every_basis_learns_three_classes(basis, natural):
     assert again.trace()[0] == pytest.approx(fit.log_evidence, rel=1e-9)
 
 
-def test_bad_input_says_what_to_do():
+@pytest.mark.parametrize(("wrong", "message"), [
+    (lambda: RobustMax(1), "at least 2"),
+    (lambda: RobustMax(C, 1.0), r"in \[0, 1\)"),
+    (lambda: RobustMax(C, noise=[0.1, 0.2]), r"noise has shape \(2,\), expected one number or shape \(3,\)"),
+    (lambda: RobustMax(C, noise=-0.1), r"noise = -0\.1 must be at least 0"),
+])
+def test_wrong_parameters_of_robust_max_are_named(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        wrong()
+
+
+@pytest.mark.parametrize(("change", "likelihood", "options", "message"), [
+    (5, RobustMax(C), {}, "the labels of 3 classes"),
+    (0, RobustMax(C), {"start": Orthogonal(np.zeros(7), np.zeros(5), np.eye(5))}, "tuple of 3"),
+    (0, RobustMax(C, 0.0), {}, "alpha = 0 needs epsilon > 0"),
+])
+def test_what_cannot_be_learnt_from_says_what_to_do(change, likelihood, options, message):
     X, y, beta, gamma = problem()
-    kernel = SquaredExponential(1.0, [1.0, 1.0])
-    with pytest.raises(ValueError, match="the labels of 3 classes"):
-        decoupled.infer(kernel, beta, gamma, X, y + 5, RobustMax(C))
-    with pytest.raises(ValueError, match="tuple of 3"):
-        decoupled.infer(kernel, beta, gamma, X, y, RobustMax(C), start=Orthogonal(np.zeros(7), np.zeros(5), np.eye(5)))
-    with pytest.raises(ValueError, match="at least 2"):
-        RobustMax(1)
-    with pytest.raises(ValueError, match=r"in \[0, 1\)"):
-        RobustMax(C, 1.0)
-    with pytest.raises(ValueError, match=r"noise has shape \(2,\), expected one number or shape \(3,\)"):
-        RobustMax(C, noise=[0.1, 0.2])
-    with pytest.raises(ValueError, match=r"noise = -0\.1 must be at least 0"):
-        RobustMax(C, noise=-0.1)
-    with pytest.raises(ValueError, match="alpha = 0 needs epsilon > 0"):
-        decoupled.infer(kernel, beta, gamma, X, y, RobustMax(C, 0.0))
+    with pytest.raises(ValueError, match=message):
+        decoupled.infer(SquaredExponential(1.0, [1.0, 1.0]), beta, gamma, X, y + change, likelihood, **options)
 
 
 @pytest.mark.parametrize(("labels", "hint"), [([1, 2, 3], "right with y - 1"), ([0, 1, -1], "number the classes from 0"),

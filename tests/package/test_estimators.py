@@ -379,7 +379,7 @@ def test_only_gaussian_noise_takes_more_data():
 
 def test_an_estimator_says_why_it_takes_no_more_data():
     with pytest.raises(AttributeError) as caught:
-        PowerEPRegressor(likelihood=StudentT()).partial_fit
+        PowerEPRegressor(likelihood=StudentT()).partial_fit(*curve())
     assert "needs Gaussian noise" in str(caught.value.__cause__)
 
 
@@ -552,32 +552,31 @@ def test_wrong_settings_are_named(settings, said):
         small(**settings).fit(X, y)
 
 
-def test_wrong_data_are_named():
-    X, y = curve(30)
-    with pytest.raises(ValueError, match="expected counts"):
-        small(likelihood=Poisson()).fit(X, y - 1e4)
-    with pytest.raises(ValueError, match="one class only, 'a'"):
-        small_classifier().fit(X, np.full(30, "a"))
-    with pytest.raises(ValueError, match="y must be an array of real numbers"):
-        small().fit(X, y.astype(str))
-    for masked, name in ((np.ma.array(X, mask=X > 300), "X"), (np.ma.array(y, mask=y > 1000), "y")):
-        with pytest.raises(ValueError, match=f"{name} is a masked array"):
-            small().fit(*((masked, y) if name == "X" else (X, masked)))
-    with pytest.raises(ValueError, match="X is a masked array"):
-        small().fit(X, y).predict(np.ma.array(X, mask=X > 300))
-    with pytest.raises(ValueError, match="max_evaluations = 0"):
-        small_classifier(max_evaluations=0).fit(X, np.arange(30) % 3)
-    with pytest.raises(ValueError, match="Unknown label type"):
-        small_classifier().fit(X, y)
-    with pytest.raises(ValueError, match="must be 1 on batches and for more than two classes"):
-        small_classifier(restarts=2).fit(X, np.arange(30) % 3)
+@pytest.mark.parametrize(("wrong", "said"), [
+    (lambda X, y: small(likelihood=Poisson()).fit(X, y - 1e4), "expected counts"),
+    (lambda X, y: small_classifier().fit(X, np.full(30, "a")), "one class only, 'a'"),
+    (lambda X, y: small().fit(X, y.astype(str)), "y must be an array of real numbers"),
+    (lambda X, y: small().fit(np.ma.array(X, mask=X > 300), y), "X is a masked array"),
+    (lambda X, y: small().fit(X, np.ma.array(y, mask=y > 1000)), "y is a masked array"),
+    (lambda X, y: small().fit(X, y).predict(np.ma.array(X, mask=X > 300)), "X is a masked array"),
+    (lambda X, y: small_classifier(max_evaluations=0).fit(X, np.arange(30) % 3), "max_evaluations = 0"),
+    (lambda X, y: small_classifier().fit(X, y), "Unknown label type"),
+    (lambda X, y: small_classifier(restarts=2).fit(X, np.arange(30) % 3), "must be 1 on batches and for more than two classes"),
+    (lambda X, y: counting(X, y).predict(X, return_cov=True), "return_cov needs"),
+    (lambda X, y: counting(X, y).predict(X, return_std=True, return_cov=True), "not both"),
+])
+def test_wrong_data_are_named(wrong, said):
+    with pytest.raises(ValueError, match=said):
+        wrong(*curve(30))
+
+
+def counting(X, y):
+    return small(likelihood=Poisson(), max_evaluations=3).fit(X, np.floor(y / 100))
+
+
+def test_an_estimator_that_was_not_fitted_draws_no_targets():
     with pytest.raises(NotFittedError):
-        small().sample_y(X)
-    model = small(likelihood=Poisson(), max_evaluations=3).fit(X, np.floor(y / 100))
-    with pytest.raises(ValueError, match="return_cov needs"):
-        model.predict(X, return_cov=True)
-    with pytest.raises(ValueError, match="not both"):
-        model.predict(X, return_std=True, return_cov=True)
+        small().sample_y(curve(30)[0])
 
 
 @pytest.mark.parametrize("kind", ["int8", "float16", "float32"])

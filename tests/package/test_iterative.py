@@ -239,20 +239,27 @@ def test_the_warning_names_the_line_that_called_the_package(call):
     assert {(warning.filename, warning.lineno) for warning in caught} == {(__file__, call.__code__.co_firstlineno)}
 
 
-def test_bad_input_is_refused():
+@pytest.mark.parametrize(("options", "message"), [
+    ({"alpha": 1.5}, r"alpha = 1\.5"),
+    ({"schedule": "serial"}, "choose 'parallel', 'alternating' or 'sequential'"),
+    ({"step": 2.0}, "step = 2"),
+    ({"sites": Sites.flat(3)}, "one for each row of X"),
+    ({"sites": (np.zeros(40), np.zeros(40))}, r"must be Sites .*got tuple"),
+])
+def test_bad_options_are_refused(options, message):
+    Z, X, y = problem(9)
+    with pytest.raises(ValueError, match=message):
+        power_ep.infer(KERNEL, Z, X, y, Probit(), **options)
+
+
+def test_labels_that_count_from_zero_are_refused():
     Z, X, y = problem(9)
     with pytest.raises(ValueError, match=r"labels -1 and \+1"):
         power_ep.infer(KERNEL, Z, X, (y + 1) / 2, Probit())
-    with pytest.raises(ValueError, match=r"alpha = 1\.5"):
-        power_ep.infer(KERNEL, Z, X, y, Probit(), alpha=1.5)
-    with pytest.raises(ValueError, match="choose 'parallel', 'alternating' or 'sequential'"):
-        power_ep.infer(KERNEL, Z, X, y, Probit(), schedule="serial")
-    with pytest.raises(ValueError, match="step = 2"):
-        power_ep.infer(KERNEL, Z, X, y, Probit(), step=2.0)
-    with pytest.raises(ValueError, match="one for each row of X"):
-        power_ep.infer(KERNEL, Z, X, y, Probit(), sites=Sites.flat(3))
-    with pytest.raises(ValueError, match=r"must be Sites .*got tuple"):
-        power_ep.infer(KERNEL, Z, X, y, Probit(), sites=(np.zeros(40), np.zeros(40)))
+
+
+def test_sites_that_leave_no_posterior_are_refused():
+    Z, X, y = problem(9)
     with pytest.raises(ImproperCavityError, match="sites of negative precision leave no proper posterior"):
         power_ep.infer(KERNEL, Z, X, y, Probit(), sites=Sites(np.full(40, -9.0), np.zeros(40)))
 

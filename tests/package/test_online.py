@@ -573,29 +573,23 @@ def test_the_callers_arrays_are_left_alone():
     fixed_basis.nystrom(KERNEL, Z, X, y, Z)
 
 
-def test_bad_data_are_refused():
+@pytest.mark.parametrize(("wrong", "message"), [
+    (lambda X, y, state: online.infer(KERNEL, X, y, PROBIT), r"labels -1 and \+1"),
+    (lambda X, y, state: online.update(state, X, np.full(40, np.nan)), "NaN"),
+    (lambda X, y, state: online.update(state, np.zeros((2, 3)), np.zeros(2)), "3 column"),
+    (lambda X, y, state: online.update(state, X, y[:5]), "one number per row"),
+    (lambda X, y, state: online.start(KERNEL, GAUSSIAN).predict_f(X), "seen no data"),
+    (lambda X, y, state: online.prune(state, 40), "i = 40"),
+    (lambda X, y, state: online.prune(state, 1.5), r"i = 1\.5 must be a whole number"),
+    (lambda X, y, state: fixed_basis.infer(KERNEL, XS, X, y, GAUSSIAN, rho=2), "rho = 2"),
+    (lambda X, y, state: fixed_basis.nystrom(KERNEL, XS, X, y, XS, noise=0), "noise"),
+    (lambda X, y, state: fixed_basis.nystrom(KERNEL, XS, X, y, XS, noise=np.full(40, 0.1)), "expected one number"),
+])
+def test_bad_data_are_refused(wrong, message):
     X, y = problem()
     state = online.update(online.start(KERNEL, GAUSSIAN), X, y)
-    with pytest.raises(ValueError, match=r"labels -1 and \+1"):
-        online.infer(KERNEL, X, y, PROBIT)
-    with pytest.raises(ValueError, match="NaN"):
-        online.update(state, X, np.full(40, np.nan))
-    with pytest.raises(ValueError, match="3 column"):
-        online.update(state, np.zeros((2, 3)), np.zeros(2))
-    with pytest.raises(ValueError, match="one number per row"):
-        online.update(state, X, y[:5])
-    with pytest.raises(ValueError, match="seen no data"):
-        online.start(KERNEL, GAUSSIAN).predict_f(X)
-    with pytest.raises(ValueError, match="i = 40"):
-        online.prune(state, 40)
-    with pytest.raises(ValueError, match=r"i = 1\.5 must be a whole number"):
-        online.prune(state, 1.5)
-    with pytest.raises(ValueError, match="rho = 2"):
-        fixed_basis.infer(KERNEL, XS, X, y, GAUSSIAN, rho=2)
-    with pytest.raises(ValueError, match="noise"):
-        fixed_basis.nystrom(KERNEL, XS, X, y, XS, noise=0)
-    with pytest.raises(ValueError, match="expected one number"):
-        fixed_basis.nystrom(KERNEL, XS, X, y, XS, noise=np.full(40, 0.1))
+    with pytest.raises(ValueError, match=message):
+        wrong(X, y, state)
 
 
 def test_the_only_basis_vector_cannot_be_pruned():
