@@ -234,19 +234,30 @@ def test_the_table_at_the_top_is_what_is_measured(likelihood, alpha):
 
 @each_alpha
 @pytest.mark.parametrize("likelihood", [Probit(), Logit(), Poisson()], ids=lambda likelihood: type(likelihood).__name__)
-def test_exact_inference(likelihood, alpha):
-    """Sharp sites and vague ones, against the refits and against the sparse method with Z = X."""
-    kernel, _, X, f, rng = problem(2)
-    kernel = kernel.with_parameters({"variance": 1.0})
-    y = targets(likelihood, f, rng)
-    infer = lambda X, y, _: exact.infer(kernel, X, y, likelihood, alpha=alpha, tolerance=1e-10)
-    fit = infer(X, y, None)
+def test_of_exact_inference_the_error_is_small_beside_what_the_datum_changes(likelihood, alpha):
+    """Sharp sites and vague ones, against the refits."""
+    _, infer, fit, X, y = exactly(likelihood, alpha)
     left_out, expected = fit.leave_one_out(X, y), refits(infer, X, y)
     changes = differences(LeftOut(*fit.predict_f(X), fit.log_density(X, y)), expected)
     for error, change in zip(differences(left_out, expected), changes, strict=True):
         assert error < change / 3
+
+
+@each_alpha
+@pytest.mark.parametrize("likelihood", [Probit(), Logit(), Poisson()], ids=lambda likelihood: type(likelihood).__name__)
+def test_exact_inference_leaves_out_as_the_sparse_method_with_its_pseudo_inputs_at_the_data(likelihood, alpha):
+    kernel, _, fit, X, y = exactly(likelihood, alpha)
     sparse = power_ep.infer(kernel, X, X, y, likelihood, alpha=alpha, tolerance=1e-10, jitter=1e-11)
-    assert_equal(left_out, sparse.leave_one_out(X, y), 1e-6)
+    assert_equal(fit.leave_one_out(X, y), sparse.leave_one_out(X, y), 1e-6)
+
+
+def exactly(likelihood, alpha):
+    """A kernel, exact inference with it as a function of the data, its fit, and the data."""
+    kernel, _, X, f, rng = problem(2)
+    kernel = kernel.with_parameters({"variance": 1.0})
+    y = targets(likelihood, f, rng)
+    infer = lambda X, y, _: exact.infer(kernel, X, y, likelihood, alpha=alpha, tolerance=1e-10)
+    return kernel, infer, infer(X, y, None), X, y
 
 
 def test_the_cavities_of_ep_are_those_of_leave_one_out():
@@ -282,7 +293,7 @@ def test_what_the_evidence_sums_is_leave_one_out_for_ep_alone():
 @pytest.mark.parametrize(
     ("approximation", "options"), [("ep", {}), ("ep", {"alpha": 0.5}), ("gfitc", {}), ("vi", {"epsilon": 0.01})]
 )
-def test_many_classes(approximation, options):
+def test_with_many_classes_the_error_is_at_most_half_of_what_the_datum_changes(approximation, options):
     kernel, Z, X, f, rng = problem(2)
     y = np.digitize(f + 0.5 * rng.normal(size=len(f)), [-1.0, 1.0])
     settings = {"approximation": approximation, "noise": 0.5, "classes": 3, "tolerance": 1e-9} | options
@@ -401,15 +412,6 @@ def test_learning_on_batches_leaves_sites_that_can_be_taken_out(approximation):
         np.testing.assert_allclose(learnt, made, atol=1e-9)
 
 
-if __name__ == "__main__":
-    for D in (1, 3):
-        for likelihood in LIKELIHOODS:
-            for alpha in (0.0, 0.5, 1.0):
-                error, change = measured(likelihood, alpha, D)
-                cells = " | ".join(f"{e:.2g} ({c:.2g})" for e, c in zip(error, change, strict=True))
-                print(f"D = {D} | {type(likelihood).__name__} | {alpha:g} | {cells} |")
-
-
 def test_an_online_fit_sees_that_its_basis_vectors_are_elsewhere():
     kernel, _, X, f, _ = problem(2)
     labels = np.sign(f)
@@ -417,3 +419,12 @@ def test_an_online_fit_sees_that_its_basis_vectors_are_elsewhere():
     assert np.isfinite(fit.leave_one_out(X, labels).mean).all()
     with pytest.raises(ValueError, match="basis vectors are not where they were"):
         fit.leave_one_out(X[::-1], labels[::-1])
+
+
+if __name__ == "__main__":
+    for D in (1, 3):
+        for likelihood in LIKELIHOODS:
+            for alpha in (0.0, 0.5, 1.0):
+                error, change = measured(likelihood, alpha, D)
+                cells = " | ".join(f"{e:.2g} ({c:.2g})" for e, c in zip(error, change, strict=True))
+                print(f"D = {D} | {type(likelihood).__name__} | {alpha:g} | {cells} |")

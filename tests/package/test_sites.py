@@ -136,7 +136,7 @@ def test_damped_step():
     np.testing.assert_array_equal(Sites.flat(2).nu, [0.0, 0.0])
 
 
-def test_log1p_ratio():
+def test_log1p_ratio_loses_no_digits_near_zero():
     x = np.array([-0.9, -1e-3, -1e-300, 0.0, 1e-17, 1e-9, 0.5, 1e6])
     np.testing.assert_allclose(log1p_ratio(x[[0, 1, 6, 7]]), np.log1p(x[[0, 1, 6, 7]]) / x[[0, 1, 6, 7]], rtol=1e-15)
     np.testing.assert_allclose(log1p_ratio(x[2:5]), 1.0, rtol=1e-15)
@@ -169,7 +169,7 @@ def test_the_next_step(change, before, turned, step, largest, expected):
     assert damped_step(change, before, turned, step, largest) == pytest.approx(expected, rel=1e-12)
 
 
-def test_log_ratio():
+def test_log_ratio_loses_no_digits_where_hardly_anything_is_kept():
     removed = np.array([0.0, 1e-300, 1e-9, 0.3, 0.5, 0.7])
     np.testing.assert_allclose(log_ratio(1 - removed, removed), log1p_ratio(-removed), rtol=1e-15)
     kept = np.array([1e-9, 1e-20, 1e-300])  # 1 − removed is 0 or nearly
