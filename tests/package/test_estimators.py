@@ -1,10 +1,7 @@
 """The estimators, as scikit-learn and its users meet them."""
 
-import os
 import pickle
 import re
-import subprocess
-import sys
 import warnings
 from dataclasses import replace
 from functools import partial
@@ -14,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import ROOT
+from problems import python
 from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.datasets import load_iris, make_classification
@@ -69,11 +67,6 @@ try:
 except ImportError as reason:
     print(reason)
 """
-
-
-def python(code, **environment):
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
-    return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, env=environment).stdout
 
 
 def without_array_api(mark):

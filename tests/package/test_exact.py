@@ -7,6 +7,7 @@ import pytest
 from conftest import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from problems import central_differences
 from scipy.integrate import dblquad
 from scipy.optimize import minimize
 from scipy.special import log_ndtr, ndtr
@@ -48,19 +49,8 @@ def textbook(kernel, X, y, noise, Xs):
 
 def numerical_gradient(evidence, kernel, step=1e-5):
     """Central differences in the logarithm of each kernel parameter, as derivatives in natural units."""
-    gradient = {}
-    for key, value in kernel.parameters.items():
-        flat = np.atleast_1d(value).astype(float)
-        slopes = np.empty_like(flat)
-        for i in range(len(flat)):
-            ends = []
-            for sign in (1, -1):
-                moved = flat.copy()
-                moved[i] *= np.exp(sign * step)
-                ends.append(evidence(kernel.with_parameters({key: moved if np.ndim(value) else moved[0]})))
-            slopes[i] = (ends[0] - ends[1]) / (2 * step * flat[i])
-        gradient[key] = slopes if np.ndim(value) else slopes[0]
-    return gradient
+    along = lambda key: lambda logarithm: evidence(kernel.with_parameters({key: np.exp(logarithm)}))
+    return {key: central_differences(along(key), np.log(value), step) / value for key, value in kernel.parameters.items()}
 
 
 def assert_gradients_agree(found, expected, rtol=1e-6):

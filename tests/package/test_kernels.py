@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from problems import central_differences
 
 from pepcore.kernels import Kernel, Matern52, SquaredExponential, Sum
 
@@ -50,16 +51,6 @@ def with_vector(kernel, vector):
         new[key] = part if np.ndim(value) else float(part[0])
         position += np.size(value)
     return kernel.with_parameters(new)
-
-
-def central_differences(function, point, step=1e-6):
-    point = np.asarray(point, dtype=float)
-    gradient = np.empty_like(point)
-    for index in np.ndindex(point.shape):
-        shift = np.zeros_like(point)
-        shift[index] = step
-        gradient[index] = (function(point + shift) - function(point - shift)) / (2 * step)
-    return gradient
 
 
 @each_kernel

@@ -7,6 +7,7 @@ import pytest
 from conftest import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from problems import slope
 from scipy.integrate import quad
 from scipy.special import log_ndtr, ndtr
 
@@ -256,7 +257,7 @@ def test_features_may_be_recomputed_in_place_of_stored():
 
 
 def directional(evidence, gradient, kernels, Z, noise, seed=0):
-    """The derivative along a random direction of all parameters: by differences of fourth order, and by `gradient`."""
+    """The derivative along a random direction of all parameters: by differences, and by `gradient`."""
     rng = np.random.default_rng(seed)
     dk = [{key: rng.standard_normal(np.shape(value)) for key, value in kernel.parameters.items()} for kernel in kernels]
     dZ, dnoise = [rng.standard_normal(np.shape(z)) for z in Z], rng.standard_normal(len(noise))
@@ -265,11 +266,9 @@ def directional(evidence, gradient, kernels, Z, noise, seed=0):
         moved = [k.with_parameters({p: v + t * d[p] for p, v in k.parameters.items()}) for k, d in zip(kernels, dk, strict=True)]
         return evidence(moved, [z + t * d for z, d in zip(Z, dZ, strict=True)], noise + t * dnoise)
 
-    e = 2e-4
-    differences = (8 * (at(e) - at(-e)) - (at(2 * e) - at(-2 * e))) / (12 * e)
     analytic = sum((g[p] * d[p]).sum() for g, d in zip(gradient["kernels"], dk, strict=True) for p in d)
     analytic += sum((g * d).sum() for g, d in zip(gradient["Z"], dZ, strict=True)) + gradient["noise"] @ dnoise
-    return differences, analytic
+    return slope(at, 2e-4), analytic
 
 
 CASES = [("ep", 1.0, None), ("ep", 0.6, None), ("ep", 0.1, None), ("ep", 0.0, None), ("sep", 0.0, None), ("gfitc", 1.0, None),

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from problems import three_classes
+from problems import peak, three_classes
 from test_multiclass import problem
 
 from pepcore import multiclass
@@ -317,21 +317,15 @@ def test_lists_and_tables_are_learnt_from_as_arrays_are():
 
 
 def test_the_memory_of_stochastic_ep_does_not_grow_with_the_data():
-    import tracemalloc
-
     rng, kernel = np.random.default_rng(0), SquaredExponential()
     Z = rng.standard_normal((10, 2))
 
-    def peak(blocks):
+    def peak_of(blocks):
         data = ((X, (X[:, 0] > 0).astype(int)) for X in (rng.standard_normal((1500, 2)) for _ in range(blocks)))
-        tracemalloc.start()
-        fit_minibatch(kernel, Z, data, size=1500 * blocks, classes=2)
-        found = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        return found
+        return peak(lambda: fit_minibatch(kernel, Z, data, size=1500 * blocks, classes=2))
 
-    peak(3)  # the first run loads what later ones share
-    assert peak(30) < peak(10) + 50_000  # the data grow by ten times as much, the history of 20 steps by less than 10_000
+    peak_of(3)  # the first run loads what later ones share
+    assert peak_of(30) < peak_of(10) + 50_000  # the data grow by ten times as much, the history of 20 steps by less than 10_000
 
 
 @pytest.mark.parametrize(("approximation", "epochs"), [("sep", 2), ("sep", 20), ("ep", 20)])

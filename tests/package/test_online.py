@@ -2,11 +2,13 @@
 
 import tracemalloc
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from problems import peak
 from scipy.optimize import minimize
 from scipy.stats import multivariate_normal
 
@@ -419,12 +421,14 @@ def test_memory_of_a_stream_does_not_grow_and_precision_is_not_lost():
         return X, np.sin(3 * X[:, 0]) + 0.3 * rng.normal(size=500)
 
     state = online.update(online.start(kernel, Gaussian(0.09), budget=15), *block())
-    tracemalloc.start()
     sizes = []
-    for _ in range(8):
-        state = online.update(state, *block())
-        sizes.append(tracemalloc.get_traced_memory()[0])
-    tracemalloc.stop()
+    tracemalloc.start()
+    try:
+        for _ in range(8):
+            state = online.update(state, *block())
+            sizes.append(tracemalloc.get_traced_memory()[0])
+    finally:
+        tracemalloc.stop()
     assert sizes[-1] < sizes[0] + 20_000
     assert state.seen == 4500
     _, C = state.posterior.csato()  # from Λ̂ and b; state.C has seen thousands of rank-one changes
@@ -500,17 +504,9 @@ def test_a_state_without_data_is_shown_as_one():
     assert repr(online.start(KERNEL, PROBIT)) == "State(no data yet, Probit())"
 
 
-def peak_of_sparse_ep(N):
-    X, y = problem(GAUSSIAN, N=N)
-    tracemalloc.start()
-    online.infer(KERNEL, X, y, GAUSSIAN, budget=10, novelty=1e-3)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    return peak
-
-
 def test_memory_of_sparse_ep_grows_with_rows_times_budget():
-    once, more = peak_of_sparse_ep(300), peak_of_sparse_ep(1300)
+    once, more = (peak(partial(online.infer, KERNEL, *problem(GAUSSIAN, N=N), GAUSSIAN, budget=10, novelty=1e-3))
+                  for N in (300, 1300))
     assert more - once < 4 * 1000 * 11 * 8  # four arrays (N, M + 1) of floats
 
 
@@ -693,11 +689,8 @@ def test_gaussian_sites_on_a_fixed_basis_are_exact_however_small_the_noise(noise
 
 def test_a_large_budget_costs_no_memory_until_it_is_used():
     X = np.random.default_rng(0).normal(size=(5, 2))
-    tracemalloc.start()
-    state = online.update(online.start(KERNEL, Gaussian(0.1), budget=10**6, novelty=1e-3), X, X[:, 0])
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 2e6 and len(state.basis) <= 5
+    update = lambda: online.update(online.start(KERNEL, Gaussian(0.1), budget=10**6, novelty=1e-3), X, X[:, 0])
+    assert peak(update) < 2e6 and len(update().basis) <= 5
 
 
 @pytest.mark.parametrize("budget", [1, 5, 31, 32, 33, 40])

@@ -3,7 +3,6 @@
 import ast
 import hashlib
 import json
-import os
 import platform
 import re
 import shutil
@@ -16,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT
+from problems import python
 
 PACKAGE = ROOT / "pepcore"
 PATHS = [path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py"]
@@ -86,11 +86,6 @@ freed = mallinfo()
 print(mapped.hblks - start.hblks, used.hblks - imported.hblks, used.arena - imported.arena, freed.arena - imported.arena)
 """
 NOTEBOOK_AND_PLOTTING = {"matplotlib", "IPython", "ipywidgets", "sklearn", "pandas", "joblib", "PIL"}
-
-
-def python(code, **environment):
-    return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, cwd=ROOT / "tests",
-                          env={**os.environ, **environment}).stdout
 
 
 def test_import_is_quick_and_loads_no_plotting():
