@@ -5,9 +5,12 @@ import os
 import re
 
 import pytest
-from test_runner import command_line, here, listed, runner, study, tables  # noqa: F401 - fixtures among them
+from made_up import here
 
-from figures.experiments import inspection, seals
+from figures import __main__ as command_line
+from figures.experiments import inspection, runner, seals, tables
+
+pytest_plugins = ["study_fixtures"]
 
 
 def row(lines, number, **changes):
@@ -49,12 +52,12 @@ DAMAGES = {
 
 
 @pytest.fixture
-def whole(listed):  # noqa: F811
+def whole(listed):
     runner.run(listed, execute=here)
     return listed
 
 
-def damage(study, change):  # noqa: F811
+def damage(study, change):
     text = study.file.read_text(encoding="utf-8")
     study.file.write_text("".join(line + "\n" for line in change(text.splitlines())), encoding="utf-8")
 
@@ -179,7 +182,7 @@ def full_disk(descriptor):
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def test_a_full_disk_names_the_file_and_loses_nothing(study, monkeypatch):  # noqa: F811
+def test_a_full_disk_names_the_file_and_loses_nothing(study, monkeypatch):
     def filled(function, items):
         for count, item in enumerate(items):
             if count == 5:

@@ -11,7 +11,7 @@ import time
 import psutil
 import pytest
 from conftest import ROOT
-from test_runner import COUNTING
+from made_up import COUNTING
 
 from figures.experiments import inspection, runner
 

@@ -18,73 +18,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import threadpoolctl
-from joblib.externals.loky import get_reusable_executor
+from made_up import COUNTING, STUDY, calls, here, missing, values
 
 from figures import __main__ as command_line
 from figures.experiments import executors, provenance, runner, tables
 from pepcore import datasets
 
-STUDY = '''
-"""A study for the tests."""
-import os, time, pathlib
-from threadpoolctl import threadpool_info
-import numpy
-
-OUTPUTS = ("product", "threads")
-CALLS = os.environ.get("STUDY_CALLS")
-
-def grid():
-    return [{"name": name, "split": split, "alpha": alpha}
-            for split in range(3) for name in ("a", "b, c") for alpha in (0.1, 1 / 3)]
-
-def compute(name, split, alpha):
-    while split and os.environ.get("STUDY_HOLDS"):      # until it is killed
-        time.sleep(1)
-    if CALLS:
-        with open(CALLS, "a") as stream:
-            stream.write("x")
-    if os.environ.get("STUDY_FAILS") and split == 1:
-        raise RuntimeError("first line\\nsecond, line")
-    threads = max((pool["num_threads"] for pool in threadpool_info()), default=1)
-    return {"product": numpy.float64(split * alpha), "threads": threads}
-'''
-
-
-@pytest.fixture
-def study(tmp_path, monkeypatch):
-    """A study of twelve runs in a folder of its own, importable by worker processes too."""
-    name = f"study_{tmp_path.name.replace('-', '_')}"
-    (tmp_path / f"{name}.py").write_text(STUDY)
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
-    monkeypatch.setenv("STUDY_CALLS", str(tmp_path / "calls"))
-    module = __import__(name)
-    yield runner.Study(module.__name__, module, tmp_path / "results")
-    del sys.modules[name]
-
-
-@pytest.fixture
-def fresh_workers():
-    """joblib keeps its worker processes, which know only the folders and the settings of when they were started."""
-    get_reusable_executor().shutdown(wait=True)
-    yield
-    get_reusable_executor().shutdown(wait=True)
-
-
-def here(function, items):
-    """Runs in this process, the last first: an executor may take any order."""
-    return (function(item) for item in reversed(list(items)))
-
-
-def calls(study):
-    file = study.folder.parent / "calls"
-    return len(file.read_text()) if file.exists() else 0
-
-
-def values(study):
-    """The file without what differs between two machines or days."""
-    return [{name: text for name, text in row.items() if name not in ("seconds", "check")}
-            for row in runner.read_rows(study)]
+pytest_plugins = ["study_fixtures"]
 
 
 def test_rows_hold_inputs_outputs_and_how_they_came_about(study):
@@ -206,22 +146,6 @@ def test_killed_in_mid_run(study, tmp_path, monkeypatch):
     assert runner.run(study, execute=here) == (8, 0)
     assert calls(study) == 12
     assert values(study) == values(whole)
-
-
-COUNTING = '''
-"""Many short runs."""
-import os
-
-OUTPUTS = ("root",)
-
-def grid():
-    return [{"number": number} for number in range(150)]
-
-def compute(number):
-    with open(os.environ["STUDY_CALLS"], "a") as stream:
-        stream.write("x")
-    return {"root": number ** 0.5}
-'''
 
 
 def killed_at(count, function, last_act=lambda *given, **named: None):
@@ -364,10 +288,6 @@ def test_words_of_an_error_need_not_be_utf_8(study, monkeypatch):
     assert "FileNotFoundError: pi" in runner.read_rows(study)[0]["error"]
 
 
-def missing(name):
-    raise datasets.DataNotFoundError(name)
-
-
 def test_a_data_set_that_is_missing_stops_a_study_before_it_starts(study, monkeypatch):
     monkeypatch.setattr(study.module, "READS", ("kin40k",), raising=False)
     monkeypatch.setattr(datasets, "load", missing)
@@ -471,18 +391,18 @@ def test_a_killed_worker_process_is_reported(fresh_workers):
 
 # The command line -----------------------------------------------------------------------------------------------
 
-@pytest.fixture
-def listed(study, monkeypatch):
-    monkeypatch.setattr(runner, "studies", lambda: [study.id])
-    monkeypatch.setattr(runner, "load", lambda study_id: study)
-    return study
-
-
-def test_commands(listed, capsys):
+def test_the_command_runs_a_study_and_says_what_is_done(listed, capsys):
     assert command_line.main(["run", listed.id, "--jobs", "1", "--splits", "2"]) == 0
     assert "computed 8 runs, 0 of them failed; 8 of 12 runs done" in capsys.readouterr().out
+
+
+def test_the_command_lists_the_studies_with_their_titles(listed, capsys):
     assert command_line.main(["list"]) == 0
     assert " ".join(capsys.readouterr().out.split()) == f"{listed.id} A study for the tests."
+
+
+def test_the_command_says_how_many_runs_are_done(listed, capsys):
+    runner.run(listed, splits=2, execute=here)
     assert command_line.main(["status", listed.id]) == 0
     assert "8 of 12 runs done" in capsys.readouterr().out
 
@@ -520,30 +440,53 @@ def test_wrong_options(listed, capsys, options):
     assert "must be" in (message := capsys.readouterr().err) or "not allowed with" in message
 
 
-def test_draw(listed, tmp_path, capsys, monkeypatch):
+def line(fig, results):
+    fig.add_subplot().plot(results["product"].astype(float))
+
+
+FIGURES = {"a": (line, (4, 3)), "b": (line, (3, 3))}
+
+
+@pytest.fixture
+def drawable(listed, tmp_path, monkeypatch):
+    """A study with figures and results, in a folder in which nothing has been drawn."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(listed.module, "FIGURES", FIGURES, raising=False)
+    runner.run(listed, execute=here)
+    monkeypatch.setattr(runner, "results", lambda _: pd.DataFrame(runner.read_rows(listed)))
+    return listed
+
+
+def test_a_study_without_figures_is_refused(listed, capsys):
     assert command_line.main(["draw", listed.id]) == 2
     assert "has no figures of its own" in capsys.readouterr().err
 
-    def line(fig, results):
-        fig.add_subplot().plot(results["product"].astype(float))
 
-    monkeypatch.setattr(listed.module, "FIGURES", {"a": (line, (4, 3)), "b": (line, (3, 3))}, raising=False)
+def test_a_study_without_results_is_refused(listed, capsys, monkeypatch):
+    monkeypatch.setattr(listed.module, "FIGURES", FIGURES, raising=False)
     assert command_line.main(["draw", listed.id]) == 2
     assert "has no results yet" in capsys.readouterr().err
-    runner.run(listed, execute=here)
-    monkeypatch.setattr(runner, "results", lambda _: pd.DataFrame(runner.read_rows(listed)))
+
+
+def test_every_figure_is_drawn_and_may_be_drawn_again(drawable, capsys):
     for _ in range(2):      # what no one named may be replaced
-        assert command_line.main(["draw", listed.id]) == 0
-        assert capsys.readouterr().out.split() == [f"_build/figures/{listed.id}-{name}.png" for name in "ab"]
-    assert command_line.main(["draw", listed.id, "--figure", "b", "--output", "mine.svg"]) == 0
+        assert command_line.main(["draw", drawable.id]) == 0
+        assert capsys.readouterr().out.split() == [f"_build/figures/{drawable.id}-{name}.png" for name in "ab"]
+
+
+def test_a_figure_goes_where_it_is_told(drawable, tmp_path):
+    assert command_line.main(["draw", drawable.id, "--figure", "b", "--output", "mine.svg"]) == 0
     assert (tmp_path / "mine.svg").read_text().startswith("<?xml")
-    assert command_line.main(["draw", listed.id, "--figure", "b", "--output", "mine.svg"]) == 2
-    assert "there already: mine.svg" in capsys.readouterr().err
-    assert command_line.main(["draw", listed.id, "--figure", "c"]) == 2
-    assert "choose one of: a, b" in capsys.readouterr().err
-    assert command_line.main(["draw", listed.id, "--output", "x.txt"]) == 2
-    assert "must end in one of .png" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("options", "words"), [(["--figure", "b", "--output", "mine.svg"], "there already: mine.svg"),
+                                                (["--figure", "c"], "choose one of: a, b"),
+                                                (["--output", "x.txt"], "must end in one of .png")])
+def test_what_may_not_be_drawn_says_why(drawable, tmp_path, capsys, options, words):
+    (tmp_path / "mine.svg").write_text("not to be lost")
+    assert command_line.main(["draw", drawable.id, *options]) == 2
+    assert words in capsys.readouterr().err
+    assert (tmp_path / "mine.svg").read_text() == "not to be lost"
 
 
 def test_unknown_study(capsys):

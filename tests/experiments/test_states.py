@@ -5,9 +5,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from test_runner import command_line, here, listed, runner, study, tables, values  # noqa: F401 - fixtures among them
+from made_up import here, values
 
-from figures.experiments import costs, provenance, states
+from figures import __main__ as command_line
+from figures.experiments import costs, provenance, runner, states, tables
+
+pytest_plugins = ["study_fixtures"]
 
 
 def test_costs_find_a_law_and_foretell_runs_of_which_none_is_finished():
@@ -38,7 +41,7 @@ def test_costs_of_runs_with_one_value():
     assert costs.seconds_of([{"a": 1}], [4.0], [{"a": 1}]) == pytest.approx([4.0])
 
 
-def test_the_state_of_a_study(listed):  # noqa: F811
+def test_the_state_of_a_study(listed):
     runner.run(listed, splits=2, execute=here)
     state = states.state_of(listed)
     assert dict(zip(states.HEADINGS, state.cells)).items() >= {
@@ -46,14 +49,14 @@ def test_the_state_of_a_study(listed):  # noqa: F811
         "corrupt": "0"}.items()
 
 
-def test_the_hours_of_a_study_are_those_of_its_rows_and_what_is_left_those_of_runs_like_them(listed):  # noqa: F811
+def test_the_hours_of_a_study_are_those_of_its_rows_and_what_is_left_those_of_runs_like_them(listed):
     runner.run(listed, splits=2, execute=here)
     rewritten(listed, seconds="2.0")
     state = states.state_of(listed)
     assert state.hours == pytest.approx(8 * 2 / 3600) and state.hours_left == pytest.approx(4 * 2 / 3600)
 
 
-def test_the_hours_of_a_failed_run_say_nothing_of_those_to_come(listed):  # noqa: F811
+def test_the_hours_of_a_failed_run_say_nothing_of_those_to_come(listed):
     runner.run(listed, splits=2, execute=here)
     rewritten(listed, seconds="2.0")
     rewritten(listed, split="0", error="it failed", seconds="1000000.0")
@@ -80,12 +83,12 @@ def test_a_busy_machine_in_the_first_splits_does_not_count_for_the_others(name):
     assert now == later
 
 
-def rewritten(study, split=None, **changes):  # noqa: F811
+def rewritten(study, split=None, **changes):
     """Write the changes into the rows of the split, or into all."""
     tables.write_rows(study, [row | changes if split in (row["split"], None) else row for row in runner.read_rows(study)])
 
 
-def test_rows_of_another_code_are_stale_and_those_that_name_none_are_undated(listed, capsys):  # noqa: F811
+def test_rows_of_another_code_are_stale_and_those_that_name_none_are_undated(listed, capsys):
     runner.run(listed, execute=here)
     rewritten(listed, split="0", code="0123456789ab")
     assert (states.state_of(listed).stale, states.state_of(listed).undated) == (4, 0)
@@ -96,7 +99,7 @@ def test_rows_of_another_code_are_stale_and_those_that_name_none_are_undated(lis
     assert dict(zip(names.split(), line.split()))["undated"] == "4"
 
 
-def test_stale_runs_are_computed_again_one_by_one(listed, capsys, monkeypatch):  # noqa: F811
+def test_stale_runs_are_computed_again_one_by_one(listed, capsys, monkeypatch):
     runner.run(listed, execute=here)
     expected = values(listed)
     rewritten(listed, split="0", code="0123456789ab", product="99.0")
@@ -115,7 +118,7 @@ def test_stale_runs_are_computed_again_one_by_one(listed, capsys, monkeypatch): 
     assert values(listed) == expected
 
 
-def test_a_stale_run_that_fails_loses_no_row(listed, monkeypatch):  # noqa: F811
+def test_a_stale_run_that_fails_loses_no_row(listed, monkeypatch):
     runner.run(listed, execute=here)
     monkeypatch.setattr(provenance, "code", lambda module: "0123456789ab")
     monkeypatch.setenv("STUDY_FAILS", "1")
@@ -124,7 +127,7 @@ def test_a_stale_run_that_fails_loses_no_row(listed, monkeypatch):  # noqa: F811
     assert states.state_of(listed).stale == 4
 
 
-def test_all_studies_are_run_though_one_is_damaged(listed, capsys, monkeypatch):  # noqa: F811
+def test_all_studies_are_run_though_one_is_damaged(listed, capsys, monkeypatch):
     damaged = runner.Study("damaged", listed.module, listed.folder)
     damaged.file.parent.mkdir(parents=True, exist_ok=True)
     damaged.file.write_text("no table\n")
@@ -135,7 +138,7 @@ def test_all_studies_are_run_though_one_is_damaged(listed, capsys, monkeypatch):
     assert len(runner.read_rows(listed)) == 12
 
 
-def test_all_studies_share_their_minutes(listed, monkeypatch):  # noqa: F811
+def test_all_studies_share_their_minutes(listed, monkeypatch):
     clock, given = iter([0.0, 0.0, 60.0, 600.0]), []
     monkeypatch.setattr(runner, "studies", lambda: [listed.id] * 3)
     monkeypatch.setattr(command_line, "time", SimpleNamespace(monotonic=lambda: next(clock)))
@@ -146,12 +149,12 @@ def test_all_studies_share_their_minutes(listed, monkeypatch):  # noqa: F811
 
 @pytest.mark.parametrize(("option", "words"), [(["--jobs", "x"], "must be a whole number, got 'x'"),
                                               (["--budget-minutes", "soon"], "must be a number of minutes, got 'soon'")])
-def test_an_option_that_is_no_number_is_named(listed, capsys, option, words):  # noqa: F811
+def test_an_option_that_is_no_number_is_named(listed, capsys, option, words):
     with pytest.raises(SystemExit):
         command_line.main(["run", listed.id, *option])
     assert words in capsys.readouterr().err
 
 
-def test_all_studies_need_no_splits(listed, capsys):  # noqa: F811
+def test_all_studies_need_no_splits(listed, capsys):
     assert command_line.main(["run", "--all", "--splits", "1"]) == 2
     assert "--splits is for one study" in capsys.readouterr().err

@@ -5,16 +5,19 @@ import itertools
 import math
 
 import pytest
-from test_runner import command_line, here, listed, missing, runner, study, tables  # noqa: F401 - fixtures among them
+from made_up import here, missing
 
-from figures.experiments import verification
+from figures import __main__ as command_line
+from figures.experiments import runner, tables, verification
 from pepcore import datasets
+
+pytest_plugins = ["study_fixtures"]
 
 CHEAPEST = 4        # rows of villacampa_whole, of less than a second each
 DRIFT = 1e-2        # relative: rows that say so were computed by older code
 
 
-def test_rows_of_the_same_code_are_equal_to_the_last_digit(listed, capsys, monkeypatch):  # noqa: F811
+def test_rows_of_the_same_code_are_equal_to_the_last_digit(listed, capsys, monkeypatch):
     monkeypatch.setattr(runner.executors, "on_this_machine", lambda jobs: here)
     runner.run(listed, execute=here)
     assert command_line.main(["verify", listed.id, "--sample", "5"]) == 0
@@ -23,7 +26,7 @@ def test_rows_of_the_same_code_are_equal_to_the_last_digit(listed, capsys, monke
     assert "5 runs computed again, 5 equal to the last digit; largest relative difference 0.0e+00" in said
 
 
-def test_what_differs_is_said(listed):  # noqa: F811
+def test_what_differs_is_said(listed):
     runner.run(listed, execute=here)
     rows = [row | {"product": repr(1.01 * float(row["product"]) + 1), "code": "0123456789ab"} if row["split"] == "1" else row
             for row in runner.read_rows(listed)]
@@ -65,13 +68,13 @@ def test_rows_with_error_rates_are_counted_apart(tmp_path):
     assert (entry["rows"], entry["rated"], entry["rates_equal"]) == (3, 2, 1)
 
 
-def test_a_run_that_fails_now_differs_without_end(listed, monkeypatch):  # noqa: F811
+def test_a_run_that_fails_now_differs_without_end(listed, monkeypatch):
     runner.run(listed, execute=here)
     monkeypatch.setenv("STUDY_FAILS", "1")
     assert max(one.largest for one in verification.verify(listed, sample=12, execute=here)) == math.inf
 
 
-def test_why_a_run_fails_now_is_said(listed, monkeypatch, capsys):  # noqa: F811
+def test_why_a_run_fails_now_is_said(listed, monkeypatch, capsys):
     runner.run(listed, execute=here)
     monkeypatch.setenv("STUDY_FAILS", "1")
     assert command_line.main(["verify", listed.id, "--sample", "12", "--jobs", "1"]) == 1
@@ -82,11 +85,11 @@ def test_why_a_run_fails_now_is_said(listed, monkeypatch, capsys):  # noqa: F811
     ("1.0", "1.0", 0), ("1.0", "1.1", 0.1 / 1.1), ("nan", "nan", 0), ("nan", "1.0", math.inf), ("1.0", "nan", math.inf),
     ("0.1", "0.11", 0.01 / 0.11), ("1e-9", "2e-9", 1e-3), ("True", "False", math.inf),
     ("0.0", "-0.0", 0), ("2.0", "", math.inf), ("1,2;0,0|4,-1", "1,2;0,0|5,-1", 0.2), ("1,2", "1,2|3", math.inf)])
-def test_apart(first, second, expected):
+def test_numbers_are_apart_by_their_share_and_texts_by_infinity(first, second, expected):
     assert verification.apart(first, second) == pytest.approx(expected)
 
 
-def test_failed_runs_are_not_verified(listed, monkeypatch):  # noqa: F811
+def test_failed_runs_are_not_verified(listed, monkeypatch):
     monkeypatch.setenv("STUDY_FAILS", "1")
     runner.run(listed, execute=here)
     failed = sum(bool(row["error"]) for row in runner.read_rows(listed))
@@ -94,12 +97,12 @@ def test_failed_runs_are_not_verified(listed, monkeypatch):  # noqa: F811
     assert failed == 4 and len(list(verification.verify(listed, sample=12, execute=here))) == 8
 
 
-def test_nothing_to_verify(listed, capsys):  # noqa: F811
+def test_nothing_to_verify(listed, capsys):
     assert command_line.main(["verify", listed.id]) == 2
     assert "has no finished runs that could be verified" in capsys.readouterr().err
 
 
-def test_what_was_found_is_kept(listed, tmp_path):  # noqa: F811
+def test_what_was_found_is_kept(listed, tmp_path):
     runner.run(listed, execute=here)
     file = tmp_path / "verify.toml"
     verification.keep(listed, list(verification.verify(listed, sample=3, execute=here)), file)
@@ -107,7 +110,7 @@ def test_what_was_found_is_kept(listed, tmp_path):  # noqa: F811
     assert (kept["rows"], kept["equal"], kept["same_code"], kept["largest"]) == (3, 3, 3, 0.0)
 
 
-def test_an_interrupt_loses_no_row_that_was_computed_again(listed, tmp_path, monkeypatch, capsys):  # noqa: F811
+def test_an_interrupt_loses_no_row_that_was_computed_again(listed, tmp_path, monkeypatch, capsys):
     runner.run(listed, execute=here)
 
     def interrupted(function, items):
@@ -122,7 +125,7 @@ def test_an_interrupt_loses_no_row_that_was_computed_again(listed, tmp_path, mon
     assert verification.kept(tmp_path / "verify.toml")[listed.id]["rows"] == 2
 
 
-def test_runs_that_fail_this_time_are_said_and_not_kept(listed, tmp_path, monkeypatch, capsys):  # noqa: F811
+def test_runs_that_fail_this_time_are_said_and_not_kept(listed, tmp_path, monkeypatch, capsys):
     def half_failing(function, items):
         for count, row in enumerate(here(function, items)):
             yield row | {"error": "ValueError: no"} if count % 2 else row
@@ -136,7 +139,7 @@ def test_runs_that_fail_this_time_are_said_and_not_kept(listed, tmp_path, monkey
     assert (kept["rows"], kept["equal"]) == (2, 2)
 
 
-def test_a_data_set_that_is_missing_stops_it_before_the_first_run(listed, monkeypatch):  # noqa: F811
+def test_a_data_set_that_is_missing_stops_it_before_the_first_run(listed, monkeypatch):
     runner.run(listed, execute=here)
     monkeypatch.setattr(listed.module, "READS", ("kin40k",), raising=False)
     monkeypatch.setattr(datasets, "load", missing)
