@@ -145,7 +145,7 @@ def test_categories_make_buttons_or_a_list(folder):
 
 @pytest.mark.parametrize(("values", "kind"), [((1, 2), "range"), ((0.5, np.float64(1)), "range"), (("a", "b"), "radio"),
                                               ((True, False), "radio"), (tuple("abcdef"), "list")])
-def test_kinds(values, kind):
+def test_the_kind_of_a_parameter_follows_from_its_values(values, kind):
     assert Parameter("p", values, format=str).kind == kind
 
 

@@ -92,7 +92,7 @@ def test_a_power_outside_its_range_is_refused(alpha):
         style.alpha_colour(alpha)
 
 
-def test_labels():
+def test_the_ends_of_alpha_have_their_methods_names():
     assert [style.alpha_label(alpha) for alpha in (0, 0.5, 1.0)] == ["α = 0 (VFE)", "α = 0.5", "α = 1 (EP)"]
     assert style.alpha_label(1, ends=("VFE", "FITC")) == "α = 1 (FITC)"
 

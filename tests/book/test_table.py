@@ -44,7 +44,7 @@ def test_a_missing_number_is_said_to_be_missing():
 
 
 @pytest.mark.parametrize(("decimals", "expected"), [(None, "0.13"), (1, "0.1"), ({"error": 3}, "0.126"), ({"fits": 1}, "0.13")])
-def test_decimals(decimals, expected):
+def test_numbers_have_the_decimals_asked_for(decimals, expected):
     assert cells(table(ROWS, decimals=decimals))[0][1] == expected
 
 

@@ -227,10 +227,16 @@ def test_counts_of_sets(made_up):
     assert measured.sets_won("nll", 1.0, 0.0).value == 0
 
 
-def test_curves(made_up):
-    assert measured.curves_that_fall_with_M("nll").value == pytest.approx(100 * 5 / 6)
-    assert measured.curves_that_fall_with_M("error_rate").value == 0
+@pytest.mark.parametrize(("metric", "share"), [("nll", 100 * 5 / 6), ("error_rate", 0)])
+def test_the_share_of_curves_that_fall_with_M_is_counted(made_up, metric, share):
+    assert measured.curves_that_fall_with_M(metric).value == pytest.approx(share)
+
+
+def test_sets_where_powers_come_closer_are_counted(made_up):
     assert measured.sets_where_powers_come_closer("nll").value == 5
+
+
+def test_a_curve_is_the_mean_over_the_splits(made_up):
     assert measured.mean_curves("nll").loc[("sonar", 10), 1.0] == pytest.approx(0.3 + 0.05 * 0.95 + 0.1)
 
 

@@ -262,6 +262,6 @@ def test_claims_that_vanish_or_are_measured_no_more_are_withdrawn(repository):
     assert entries["two"]["status"] == rules.NOT_MEASURED
 
 
-def test_command(capsys):
+def test_the_command_tells_when_a_rule_was_withdrawn(capsys):
     assert command_line.main(["rules"]) == 0
     assert "vil-fig7: withdrawn; 2026-11-23" in capsys.readouterr().out

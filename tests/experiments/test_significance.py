@@ -102,16 +102,20 @@ def test_a_loss_that_is_nan_is_no_loss():
         significance.win_percentage(wide, 0.0, 1.0)
 
 
-def test_average_ranks():
+def test_ranks_are_averaged_over_the_rows():
     ranks = significance.average_ranks(table(lambda rng, n: np.where(np.arange(n) % 4 == 0, -1.0, 1.0)))
     assert ranks[0.0].value == 1.25 and ranks[1.0].value == 1.75
     assert ranks[0.0].low <= 1.25 <= ranks[0.0].high
 
 
-def test_wilcoxon():
+def test_twenty_equal_signs_have_the_exact_p():
     rng = np.random.default_rng(0)
     first, shift = rng.normal(size=20), rng.uniform(0.1, 1, size=20)
-    assert significance.wilcoxon(first, first + shift) == pytest.approx(2 / 2**20)       # all signs equal, exactly
+    assert significance.wilcoxon(first, first + shift) == pytest.approx(2 / 2**20)
+
+
+def test_losses_that_are_all_equal_have_a_p_of_one():
+    first = np.random.default_rng(0).normal(size=20)
     assert significance.wilcoxon(first, first) == 1
 
 
@@ -147,7 +151,7 @@ def test_a_test_that_could_not_be_made_is_none():
     np.testing.assert_allclose(significance.holm([0.01, np.nan, 0.04]), [0.02, np.nan, 0.04])
 
 
-def test_holm():
+def test_holms_steps_never_fall_and_end_at_one():
     assert significance.holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
     assert significance.holm([0.5, 0.9]) == pytest.approx([1, 1])
 

@@ -75,6 +75,6 @@ def test_a_name_that_is_like_none():
         claims.verdicts("xyzzy")
 
 
-def test_no_name():
+def test_verdicts_of_no_claim_are_refused():
     with pytest.raises(ValueError, match="name the claims"):
         claims.verdicts()
