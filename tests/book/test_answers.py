@@ -6,8 +6,6 @@ browser as well. The browser also shows what jsdom cannot: sizes, keys, and answ
 """
 
 import json
-import os
-import shutil
 import subprocess
 import sys
 
@@ -17,9 +15,9 @@ import numpy as np
 import pytest
 from bs4 import BeautifulSoup
 from checks.declared import ANY, Choice, NotWhole, Numbers, Quiz, Within, read_number
-from conftest import NEEDS_BROWSER, ROOT
+from conftest import ROOT
 from exercises import Feedback, feedback
-from test_browser import INSTALLED, OPTIONS
+from visits import launched
 
 DECLARED = exercises.declarations()
 NUMBERS = sorted(name for name, declared in DECLARED.items() if isinstance(declared, Numbers))
@@ -240,15 +238,8 @@ def node(path):
 
 @pytest.fixture(scope="module")
 def browser(path):
-    from playwright.sync_api import sync_playwright
-
-    installed = next(filter(None, map(shutil.which, INSTALLED)), None)
-    with sync_playwright() as playwright:
-        if not installed and not os.path.exists(playwright.chromium.executable_path):
-            pytest.skip(NEEDS_BROWSER)
-        running = playwright.chromium.launch(executable_path=installed, args=OPTIONS)
+    with launched() as running:
         yield InBrowser(running, path)
-        running.close()
 
 
 def said_in_notebook(name, given):

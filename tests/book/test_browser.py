@@ -4,18 +4,13 @@ Drives an installed Chromium or Chrome, else Playwright's own; where neither can
 """
 
 import functools
-import gzip
-import http.server
 import json
-import os
 import re
-import shutil
-import threading
 from urllib.parse import urlencode
 
 import build_book
 import pytest
-from conftest import NEEDS_BROWSER
+from visits import NO_PROBLEMS, WIDTHS, Visit, changed, has_slider, launched, look, served
 
 from figures.drawing import style
 from figures.experiments import claims
@@ -23,22 +18,9 @@ from figures.experiments import claims
 pytestmark = pytest.mark.book
 
 PAGES = build_book.pages()
-WIDTHS = {"desktop": (1400, 900), "phone": (390, 844)}
 NARROW_AND_BETWEEN = (320, 768)
-OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-           "--disable-component-update", "--disable-sync"]
-INSTALLED = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"]
-PATIENCE = 90_000       # milliseconds, for a busy machine
 AXE = build_book.ROOT / "node_modules/axe-core/axe.min.js"
 GZIP, APPENDIX, RAW = 600_000, 480_000, 2_600_000   # bytes of a page before the first touch
-
-
-def has_slider(name):
-    """Whether the page's notebook, as committed, shows a slider of figures/drawing/slider.py."""
-    path = build_book.ROOT / f"{name}.ipynb"
-    return path.exists() and any(
-        "".join(output.get("data", {}).get("text/plain", "")).startswith("slider")
-        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] for output in cell.get("outputs", []))
 
 
 def has_map(name):
@@ -47,95 +29,23 @@ def has_map(name):
     return path.exists() and 'class=\\"method-map' in path.read_text(encoding="utf-8")
 
 
-@pytest.fixture(scope="module")
-def address(site):
-    """Serve the site on a free port of this machine."""
-
-    class Quiet(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, *arguments):
-            pass
-
-    handler = functools.partial(Quiet, directory=str(site))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-        server.shutdown()
-
-
-@pytest.fixture(scope="module")
-def browser():
-    from playwright.sync_api import sync_playwright
-
-    installed = next(filter(None, map(shutil.which, INSTALLED)), None)
-    with sync_playwright() as playwright:
-        if not installed and not os.path.exists(playwright.chromium.executable_path):
-            pytest.skip(NEEDS_BROWSER)
-        running = playwright.chromium.launch(executable_path=installed, args=OPTIONS)
-        yield running
-        running.close()
-
-
-# The browser's own measure of how much of the window has moved, and how far, after it was shown.
-COUNT_SHIFTS = """window.shift = 0; new PerformanceObserver((list) => {
-  for (const one of list.getEntries()) if (!one.hadRecentInput) window.shift += one.value;
-}).observe({type: "layout-shift", buffered: true})"""
-
-
-# How many sliders had started when the page was read and before any script that waits for that moment.
-COUNT_SLIDERS_WHEN_READ = """addEventListener("readystatechange", () => {
-  if (document.readyState === "interactive") window.started = typeof boxes === "undefined" ? 0 : boxes.length;
-}, {capture: true})"""
-
-
-class Visit:
-    """A page that was opened with an empty cache, with what went wrong on it."""
-
-    def __init__(self, browser, address, name, size=(1400, 900), theme="light", touch=False, anchor=""):
-        self.address, self.errors, self.elsewhere, self.missing, self.responses = address, [], [], [], []
-        self.page = browser.new_page(viewport=dict(zip(("width", "height"), size)), color_scheme=theme, has_touch=touch)
-        self.page.on("console", lambda message: message.type in ("error", "warning") and self.errors.append(message.text))
-        self.page.on("pageerror", lambda error: self.errors.append(error.message))
-        self.page.on("response", self._note)
-        self.page.route("**/*", self._route)
-        self.page.set_default_timeout(PATIENCE)
-        self.page.add_init_script(COUNT_SHIFTS)
-        self.page.add_init_script(COUNT_SLIDERS_WHEN_READ)
-        self.page.goto(f"{address}/{name}.html{anchor}", wait_until="load")
-
-    def _note(self, response):
-        self.responses.append(response)
-        if response.status >= 400:
-            self.missing.append(f"{response.status} {response.url}")
-
-    def _route(self, route):
-        if route.request.url.startswith((self.address, "data:", "blob:")):
-            route.continue_()
-        else:
-            self.elsewhere.append(route.request.url)
-            route.abort()
-
-    @property
-    def problems(self):
-        return {"errors": self.errors, "asked elsewhere": self.elsewhere, "missing": self.missing}
-
-    def shift(self):
-        """The layout shift so far."""
-        self.page.wait_for_timeout(300)
-        return self.page.evaluate("window.shift")
-
-    def weight(self):
-        """Bytes of all that was fetched, as they are and as a server would send them: (raw, compressed)."""
-        bodies = [response.body() for response in self.responses if not response.url.startswith("data:")]
-        return sum(map(len, bodies)), sum(min(len(body), len(gzip.compress(body))) for body in bodies)
-
-
 # Formulas inside a sentence do not scroll, so none may reach over the edge; displayed ones and tables scroll.
 CUT_FORMULAS = """() => [...document.querySelectorAll('article mjx-container:not([display="true"])')]
     .filter(formula => !formula.closest("table, div.math, .cell_output"))
     .filter(formula => formula.getBoundingClientRect().right > document.documentElement.clientWidth)
     .map(formula => formula.textContent.slice(0, 80))"""
 
-NO_PROBLEMS = {"errors": [], "asked elsewhere": [], "missing": []}
+
+@pytest.fixture(scope="module")
+def address(site):
+    with served(site) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with launched() as running:
+        yield running
 
 
 @pytest.fixture(params=WIDTHS)
@@ -325,22 +235,8 @@ def test_a_search_shows_words_of_the_text(browser, address):
     visit.page.close()
 
 
-VALUE = """control => control.querySelector("[aria-valuetext]")?.getAttribute("aria-valuetext")
-    ?? control.querySelector("select")?.selectedOptions[0].text
-    ?? control.querySelector(":checked").parentElement.innerText"""
-
-
 def name_of(control):
     return control.locator("label[for], legend").first.inner_text().strip()
-
-
-def look(figure, control):
-    """What a reader sees and hears: the control's value, the visible frame's description, and the frame itself."""
-    frames = figure.locator(".slider-picture img:visible")
-    frames.first.wait_for()
-    assert frames.count() == 1, "exactly one frame is shown"
-    frames.first.evaluate("image => image.decode()")
-    return control.evaluate(VALUE), frames.first.get_attribute("alt"), frames.first.get_attribute("src")
 
 
 def move_by_keyboard(page, figure, control, start):
@@ -359,16 +255,6 @@ def touch_or_click(page, track, by_touch):
     assert track.evaluate("range => getComputedStyle(range).getPropertyValue('--handle')") == ("44px" if by_touch else "24px")
     x = box["x"] + box["width"] * (0.97 if now - low < high - now else 0.03)
     (page.touchscreen.tap if by_touch else page.mouse.click)(x, box["y"] + box["height"] / 2)
-
-
-def changed(page, figure, control, before, words=True):
-    """Wait until value and frame (and description) differ from what they were; returns what is seen then."""
-    for _ in range(PATIENCE // 100):
-        now = look(figure, control)
-        if now[0] != before[0] and now[2] != before[2] and (now[1] != before[1] or not words):
-            return now
-        page.wait_for_timeout(100)
-    pytest.fail(f"the picture does not follow the control: {before} -> {now}")
 
 
 @pytest.mark.parametrize("name", [page for page in PAGES if has_slider(page)][:1])

@@ -13,8 +13,8 @@ import build_book
 import collapse_hidden
 import lab
 import pytest
-from conftest import NEEDS_BROWSER, ROOT
-from test_browser import INSTALLED, OPTIONS, PATIENCE
+from conftest import ROOT
+from visits import PATIENCE, launched
 
 RAW = re.compile(r"^:::|\{(?:doc|eq|numref|ref|cite(?::t)?|py:\w+|term)\}`|^\([a-z]+-[\w-]+\)=$", re.MULTILINE)
 RENDERED = """() => [...document.querySelectorAll('.jp-MarkdownCell')].every(
@@ -86,17 +86,10 @@ def address(server, said):
 @pytest.fixture
 def page():
     """An empty page of a browser."""
-    from playwright.sync_api import sync_playwright
-
-    installed = next(filter(None, map(shutil.which, INSTALLED)), None)
-    with sync_playwright() as playwright:
-        if not installed and not os.path.exists(playwright.chromium.executable_path):
-            pytest.skip(NEEDS_BROWSER)
-        browser = playwright.chromium.launch(executable_path=installed, args=OPTIONS)
+    with launched() as browser:
         page = browser.new_page()
         page.set_default_timeout(PATIENCE)
         yield page
-        browser.close()
 
 
 @pytest.mark.parametrize("path", build_book.chapters(), ids=lambda path: path.stem)

@@ -8,7 +8,7 @@ import make_pdf
 import pytest
 from conftest import NEEDS_BROWSER
 from pypdf import PdfReader
-from test_browser import has_slider
+from visits import has_slider
 
 FIRST = next(page for page in build_book.pages() if has_slider(page))
 

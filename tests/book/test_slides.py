@@ -1,20 +1,15 @@
 """The decks of slides: each opens without an error, asks no other server, fits its page, prints, and its sliders move."""
 
-import functools
-import http.server
 import io
-import threading
 
 import build_book
 import make_slides
 import pytest
-import test_browser
 from bs4 import BeautifulSoup
 from pypdf import PdfReader
-from test_browser import NO_PROBLEMS, Visit, changed, look
+from visits import NO_PROBLEMS, PATIENCE, Visit, changed, launched, look, served
 
 pytestmark = pytest.mark.book
-browser = test_browser.browser      # a fixture
 
 DECKS = [path.stem for path in build_book.chapters() if path.stem != "identities"]
 
@@ -27,14 +22,14 @@ def decks(site):
 
 @pytest.fixture(scope="module")
 def address(decks):
-    class Quiet(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, *arguments):
-            pass
+    with served(decks) as address:
+        yield address
 
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(decks))) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-        server.shutdown()
+
+@pytest.fixture(scope="module")
+def browser():
+    with launched() as running:
+        yield running
 
 
 def opened(browser, address, name, anchor=""):
@@ -132,7 +127,7 @@ def test_an_address_opens_the_slide_of_a_slider_at_its_value(browser, address):
 @pytest.mark.parametrize("name", ["gp-features", "sparse-ep-projection"])
 def test_a_deck_prints_one_page_for_each_slide(browser, address, name):
     page = browser.new_page()
-    page.set_default_timeout(test_browser.PATIENCE)
+    page.set_default_timeout(PATIENCE)
     page.goto(f"{address}/{name}.html?print-pdf", wait_until="load")
     page.wait_for_selector("html[data-ready]", state="attached")
     page.wait_for_function("[...document.images].every((image) => image.complete)")
