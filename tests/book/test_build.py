@@ -18,6 +18,7 @@ def folder(tmp_path, monkeypatch):
     for name, place in (("BUILD", ""), ("SITE", "html"), ("BEFORE", "html-before"), ("FAILED", "html-failed"), ("CACHE", "cache"),
                         ("FRAMES", "frames"), ("STAMP", "stamp"), ("CACHE_STAMP", "cache-stamp")):
         monkeypatch.setattr(build_book, name, tmp_path / place)
+    monkeypatch.setenv("BOOK_FRAMES", "")       # a build sets it, and later tests must not find it
     monkeypatch.setattr(build_book.sys, "argv", ["build_book.py"])
     monkeypatch.setattr(build_book, "fingerprint", lambda *given: "as it is now")
     monkeypatch.setattr(build_book, "execute", lambda scripts: None)
