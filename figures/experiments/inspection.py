@@ -59,13 +59,27 @@ def check(row):
 def inspect(study):
     """Look at every line of the study's table; a last line that was cut off in mid-writing is no problem, and no row.
 
+    Another process may be writing. A row is on the disk before its seal, so the seal is read first; and a table that does
+    not fit is read again if its seal has changed meanwhile.
+
     Raises
     ------
     ValueError
         If the file has other columns than the study.
     """
+    while True:
+        sealed = seals.read(study.file)
+        found = _inspected(study, sealed)
+        if not found.problems or seals.read(study.file) == sealed:
+            return found
+
+
+def _inspected(study, sealed):
     found = Inspection()
     if not study.file.exists():
+        if sealed and sealed[-1][0]:
+            found.problems.append((1, f"the table is gone, and {sealed[-1][0]} rows were written "
+                                      f"({seals.file_of(study.file).name}); {OF_TABLE.format(id=study.id)}"))
         return found
     *lines, last = study.file.read_bytes().split(b"\n")
     if lines:
@@ -83,7 +97,7 @@ def inspect(study):
             found.bad_lines.append(line)
         else:
             found.rows.append(row)
-    if not found.problems and (problem := seals.problem(study.file, [row["check"] for row in found.rows])):
+    if not found.problems and (problem := seals.problem(study.file, [row["check"] for row in found.rows], sealed)):
         found.problems.append((max(1, len(lines)), f"{problem}; {OF_TABLE.format(id=study.id)}"))
     return found
 
@@ -92,8 +106,8 @@ def _check_columns(study, line):
     names = next(csv.reader([line.decode("utf-8", "replace")]), [])
     if tuple(names) != study.columns:
         raise ValueError(f"{study.file}, line 1: the file has the columns {', '.join(names)}, but the study now writes "
-                         f"{', '.join(study.columns)}; restore the line from the version control, or move the old file away "
-                         "to start afresh")
+                         f"{', '.join(study.columns)}; restore the line from the version control, or move the old file "
+                         f"and {seals.file_of(study.file).name} away to start afresh")
 
 
 def _read(study, line):
@@ -154,6 +168,8 @@ def problem_of_outputs(outputs, gaps=()):
     """Why a row with these outputs, a dict, could not be read again, in words; "" if it can."""
     for name, value in outputs.items():
         text = cell(value)
+        if value is None or text == "":
+            return f"{name} is {value!r}; return a number, nan where there is none, or a text"
         if "\n" in text or "\r" in text:
             return f"{name} has more than one line: {text!r}"
         if NUMBER.fullmatch(text) and (problem := _problem_of_number(name, text, _range(name), gaps)):

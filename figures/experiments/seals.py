@@ -26,9 +26,8 @@ def digest(checks, start=START):
     return start
 
 
-def problem(table, checks):
-    """What is wrong with a table whose rows have these checks, in words; "" if its seal fits, or there is nothing to seal."""
-    known = _read(table)
+def problem(table, checks, known):
+    """What is wrong with a table whose rows have these checks, in words; "" if it fits the lines `known` of its seal."""
     if not known and checks:
         return f"the table has rows but no seal ({file_of(table).name}): nobody can know whether all are there"
     if not known or any(count <= len(checks) and digest(checks[:count]) == sealed for count, sealed in known):
@@ -42,7 +41,7 @@ def problem(table, checks):
 
 def extend(table, check):
     """Seal one more row, which was added to the end of the table."""
-    count, sealed = (_read(table) or [(0, START)])[-1]
+    count, sealed = (read(table) or [(0, START)])[-1]
     _write(table, [(count + 1, digest([check], sealed))])
 
 
@@ -50,7 +49,7 @@ def extend(table, check):
 def replaced(table, checks):
     """Inside, the table may be the old one or one with rows of these checks; afterwards it is the new one."""
     new = len(checks), digest(checks)
-    _write(table, [*_read(table), new])
+    _write(table, [*read(table), new])
     yield
     _write(table, [new])
 
@@ -58,12 +57,13 @@ def replaced(table, checks):
 def discard_unreadable(table):
     """Delete a seal that is none, as a merge leaves it, so that the table can be sealed anew."""
     try:
-        _read(table)
+        read(table)
     except ValueError:
         file_of(table).unlink()
 
 
-def _read(table):
+def read(table):
+    """The lines of a table's seal, pairs (rows, digest); none if there is no seal."""
     file = file_of(table)
     if not file.exists():
         return []

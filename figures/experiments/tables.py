@@ -90,15 +90,18 @@ def append(study, row):
     OSError
         If the disk is full; a half-written row is removed again.
     """
-    sealed, before = _sealed(study, row), study.file.stat().st_size
+    sealed, before = _sealed(study, row), None
     try:
+        before = study.file.stat().st_size
         # opened anew for every row: the file may have been replaced meanwhile, for example by a version control system
         with study.file.open("a", encoding="utf-8", newline="") as stream:
             csv.DictWriter(stream, study.columns, lineterminator="\n").writerow(sealed)
             stream.flush()
             os.fsync(stream.fileno())
     except OSError as problem:
-        os.truncate(study.file, before)
+        with contextlib.suppress(OSError):      # what stopped the writing may stop this; a half line is left out when it is read
+            if before is not None:
+                os.truncate(study.file, before)
         raise seals.not_written(study.file, problem) from problem
     seals.extend(study.file, sealed["check"])
 

@@ -163,8 +163,51 @@ def test_while_a_table_is_replaced_its_seal_fits_the_old_one_and_the_new_one(tmp
     for check in old:
         seals.extend(table, check)
     with seals.replaced(table, new):
-        assert seals.problem(table, old) == seals.problem(table, new) == ""
-    assert seals.problem(table, new) == "" and seals.problem(table, old)
+        known = seals.read(table)
+        assert seals.problem(table, old, known) == seals.problem(table, new, known) == ""
+    known = seals.read(table)
+    assert seals.problem(table, new, known) == "" and seals.problem(table, old, known)
+
+
+@pytest.mark.parametrize(("write", "known"), [(tables.append, 11), (tables.put, 12)])
+def test_a_table_is_whole_to_whoever_reads_it_while_a_row_is_written(whole, monkeypatch, write, known):
+    """A row is added, or put in the place of another, after the reader has seen the seal and before it sees the table."""
+    rows = runner.read_rows(whole)
+    tables.write_rows(whole, rows[:known])
+    look, meanwhile = inspection._inspected, [rows[-1] | {"seconds": "7.0"}]
+
+    def looks_late(study, sealed):
+        if meanwhile:
+            write(study, meanwhile.pop())
+        return look(study, sealed)
+
+    monkeypatch.setattr(inspection, "_inspected", looks_late)
+    found = inspection.inspect(whole)
+    assert found.problems == [] and found.rows[-1]["seconds"] == "7.0" and len(found.rows) == 12
+
+
+def test_a_table_that_is_gone_is_missed(whole):
+    whole.file.unlink()
+    with pytest.raises(ValueError, match=r"the table is gone, and 12 rows were written .*; restore the file"):
+        runner.run(whole, execute=here)
+    assert seals.read(whole.file)[-1][0] == 12
+
+
+def test_a_row_that_cannot_be_appended_says_what_to_do(whole):
+    rows = runner.read_rows(whole)
+    whole.file.unlink()
+    with pytest.raises(OSError, match="what was finished before is kept"):
+        tables.append(whole, rows[0])
+
+
+@pytest.mark.parametrize("value", [None, ""])
+def test_an_output_without_a_value_fails_its_run_alone(listed, monkeypatch, value):
+    compute = listed.module.compute
+    broken = lambda name, split, alpha: compute(name, split, alpha) | ({"product": value} if split == 1 else {})
+    monkeypatch.setattr(listed.module, "compute", broken)
+    assert runner.run(listed, execute=here) == (12, 4)
+    said = f"ValueError: product is {value!r}; return a number, nan where there is none, or a text"
+    assert all(row["error"].startswith(said) for row in runner.read_rows(listed) if row["split"] == "1")
 
 
 def test_a_seal_that_a_merge_left_is_made_anew(whole):
