@@ -67,7 +67,7 @@ clean:            ## remove everything that these commands made
 	rm -rf $(VENV) node_modules _vendor _build build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis .coverage
 	find . -name .git -prune -o \( -name __pycache__ -o -name .ipynb_checkpoints \) -prune -exec rm -rf {} +
 	find . -name .git -prune -o -name '*.part' -exec rm -f {} +
-	rm -f figures/*.draft figures/results/*.lock figures/results/*.owner figures/results/*.draft
+	rm -f figures/*.draft figures/results/*.draft
 
 ready:
 	@command -v "$(PYTHON)" >/dev/null || { echo 'There is no "$(PYTHON)": install Python 3.11 or newer, or name another one, as in make book PYTHON=python3.12.' >&2; exit 1; }

@@ -119,25 +119,27 @@ def list_studies(options):
 
 def run_studies(options):
     if not options.all:
-        return run_study(runner.load(options.id), options)
+        return run_study(runner.load(options.id), options, options.budget_minutes)
     if options.splits:
         raise ValueError("--splits is for one study; leave it out, or name the study in place of --all")
     end = time.monotonic() + 60 * (options.budget_minutes or math.inf)
     order, status = sorted(map(runner.load, runner.studies()), key=lambda study: states.state_of(study).hours_left), 0
     for study in order:
-        if options.budget_minutes:
-            options.budget_minutes = max(0.0, end - time.monotonic()) / 60
+        left = (end - time.monotonic()) / 60
+        if left <= 0:
+            print("the time is up; the other studies were not started")
+            break
         try:
-            status = max(status, run_study(study, options))
+            status = max(status, run_study(study, options, None if math.isinf(left) else left))
         except PROBLEMS as problem:     # the other studies can do without this one
             print(f"error: {study.id}: {problem}", file=sys.stderr)
             status = 2
     return status
 
 
-def run_study(study, options):
+def run_study(study, options, minutes):
     computed, failures = runner.run(study, splits=options.splits, retry=options.retry, stale=options.stale,
-                                    execute=executor(options), budget_minutes=options.budget_minutes)
+                                    execute=executor(options), budget_minutes=minutes)
     print(f"{study.id}: computed {computed} runs, {failures} of them failed; {progress_of(study)} in {study.file}")
     return 1 if failures else 0
 

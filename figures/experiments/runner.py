@@ -32,9 +32,9 @@ def run(study, splits=None, retry=False, stale=False, budget_minutes=None, execu
     ----------
     study : Study
     splits : int, optional      only the first `splits` splits
-    retry : bool                compute failed runs again
-    stale : bool
-        Also compute again the runs that the present code did not compute; each old row stays until the new one is there.
+    retry, stale : bool
+        Compute again also the runs that failed, or those that the present code did not compute; an old row stays until the
+        new one is there.
     budget_minutes : float, optional
         Start no more runs after this time; those under way are finished.
     execute : an executor as in `figures.experiments.executors`; a process for each core of this machine if not given
@@ -49,19 +49,15 @@ def run(study, splits=None, retry=False, stale=False, budget_minutes=None, execu
     computed = failures = 0
     with tables.held(study):
         rows = read_rows(study)
-        if retry:
-            asked = {key(inputs) for inputs in study.runs(splits)}
-            rows = [row for row in rows if not row["error"] or tables.row_key(study, row) not in asked]
-        missing = tables.missing_runs(study, splits, rows)
-        if stale:
-            old = {tables.row_key(study, row) for row in rows if is_stale(study, row)}
-            missing += [inputs for inputs in study.runs(splits) if key(inputs) in old]
-        if missing:
+        old = {tables.row_key(study, row) for row in rows if (retry and row["error"]) or (stale and is_stale(study, row))}
+        again = [inputs for inputs in study.runs(splits) if key(inputs) in old]
+        runs = tables.missing_runs(study, splits, rows) + again
+        if runs:
             study.find_data()
         tables.write_rows(study, rows)      # mends a last line that was cut off, or writes the header
-        finished = execute(Run(study.module.__name__), _until(deadline, missing))
-        for row in progress(finished, study.id, len(missing)):
-            tables.put(study, row) if stale else tables.append(study, row)
+        write = tables.put if again else tables.append
+        for row in progress(execute(Run(study.module.__name__), _until(deadline, runs)), study.id, len(runs)):
+            write(study, row)
             computed += 1
             failures += bool(row["error"])
         tables.sort(study)

@@ -53,7 +53,8 @@ class Difference:
     def __str__(self):
         if self.error:
             return f"{self.run}: failed: {self.error}"
-        said = "equal to the last digit" if self.equal else f"differs by {self.largest:.1e} of {self.column}"
+        said = ("equal to the last digit" if self.equal else
+                f"differs by {self.largest:.1e} of {self.column}" if self.largest else "equal but for how its search ended")
         same = [f"{'the same' if same else 'another'} {name}"
                 for name, same in (("code", self.same_code), ("machine", self.same_machine))]
         return f"{self.run}: {said}; {', '.join(same)}"

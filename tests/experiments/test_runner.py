@@ -248,6 +248,14 @@ def test_failures_are_rows(study, monkeypatch):
     assert not any(row["error"] for row in runner.read_rows(study))
 
 
+def test_a_failed_run_keeps_its_row_until_it_is_computed_again(study, monkeypatch):
+    monkeypatch.setenv("STUDY_FAILS", "1")
+    runner.run(study, execute=here)
+    kept = runner.read_rows(study)
+    assert runner.run(study, retry=True, budget_minutes=0, execute=here) == (0, 0)
+    assert runner.read_rows(study) == kept
+
+
 def test_failed_runs_that_are_not_asked_for_keep_their_rows(study, monkeypatch):
     monkeypatch.setattr(study.module, "OUTPUTS", ("product",))
     assert runner.run(study, execute=here) == (12, 12)

@@ -138,13 +138,14 @@ def test_all_studies_are_run_though_one_is_damaged(listed, capsys, monkeypatch):
     assert len(runner.read_rows(listed)) == 12
 
 
-def test_all_studies_share_their_minutes(listed, monkeypatch):
+def test_all_studies_share_their_minutes_and_none_is_started_after_them(listed, monkeypatch, capsys):
     clock, given = iter([0.0, 0.0, 60.0, 600.0]), []
     monkeypatch.setattr(runner, "studies", lambda: [listed.id] * 3)
     monkeypatch.setattr(command_line, "time", SimpleNamespace(monotonic=lambda: next(clock)))
-    monkeypatch.setattr(command_line, "run_study", lambda _, options: given.append(options.budget_minutes) or 0)
+    monkeypatch.setattr(command_line, "run_study", lambda _, options, minutes: given.append(minutes) or 0)
     assert command_line.main(["run", "--all", "--budget-minutes", "3"]) == 0
-    assert given == [3, 2, 0]
+    assert given == [3, 2]
+    assert "the time is up; the other studies were not started" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("option", "words"), [(["--jobs", "x"], "must be a whole number, got 'x'"),

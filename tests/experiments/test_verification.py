@@ -43,6 +43,7 @@ def test_how_a_search_ended_is_no_distance():
     row = tables.read_rows(budget)[0]
     ended = row | {"converged": str(row["converged"] != "True"), "evaluations": "1"}
     found = verification.difference(budget, row, ended)
+    assert ": equal but for how its search ended; " in str(found)
     assert (found.largest, found.equal) == (0.0, False)
 
 
