@@ -91,13 +91,16 @@ def execute(scripts):
     uncached.sort(key=lambda path: -path.stat().st_size)        # no long one is left for the end
     print(f"executing {len(uncached)} notebooks; the whole book takes about three minutes on two cores", flush=True)
     started = time.perf_counter()
-    with errors_to(BUILD / "execution.log"), ProcessPoolExecutor(joblib.cpu_count()) as pool:
-        runs = [pool.submit(execute_one, path) for path in uncached]
-        for number, run in enumerate(as_completed(runs), start=1):
-            print(f"{number:4} of {len(runs)}: {run.result()}", flush=True)
-            if scripts.poll():
-                pool.shutdown(wait=False, cancel_futures=True)
-                return
+    with errors_to(BUILD / "execution.log"):
+        pool = ProcessPoolExecutor(joblib.cpu_count())
+        try:
+            runs = [pool.submit(execute_one, path) for path in uncached]
+            for number, run in enumerate(as_completed(runs), start=1):
+                print(f"{number:4} of {len(runs)}: {run.result()}", flush=True)
+                if scripts.poll():
+                    return
+        finally:        # not `with`: who interrupts shall not wait for the notebooks that have not begun
+            pool.shutdown(cancel_futures=True)
     print(f"executed in {time.perf_counter() - started:.0f} s", flush=True)
 
 

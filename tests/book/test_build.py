@@ -4,9 +4,12 @@ import contextlib
 import fcntl
 import os
 import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import build_book
+import jupyter_cache
 import pytest
 import set_up
 from conftest import ROOT
@@ -81,6 +84,30 @@ def test_a_build_that_is_killed_keeps_the_last_good_site(folder, monkeypatch):
     with pytest.raises(SystemExit):
         build_book.main()
     assert read(folder, "html-before") == "good"
+
+
+@pytest.mark.parametrize("ends", ["interrupted", "without scripts"])
+def test_notebooks_that_have_not_begun_are_not_waited_for(tmp_path, monkeypatch, ends):
+    paths = [tmp_path / f"{number}.ipynb" for number in range(40)]
+    for path in paths:
+        path.write_text("{}")
+    cache = SimpleNamespace(add_nb_to_project=lambda path: None,
+                            list_unexecuted=lambda **options: [SimpleNamespace(uri=str(path)) for path in paths])
+    monkeypatch.setattr(jupyter_cache, "get_cache", lambda folder: cache)
+    monkeypatch.setattr(build_book, "BUILD", tmp_path)
+    monkeypatch.setattr(build_book, "chapters", lambda: paths)
+    monkeypatch.setattr(build_book, "ProcessPoolExecutor", ThreadPoolExecutor)
+    begun = []
+    monkeypatch.setattr(build_book, "execute_one", lambda path: begun.append(path) or time.sleep(0.05) or path.name)
+
+    def poll():
+        if ends == "interrupted":
+            raise KeyboardInterrupt
+        return 1
+
+    with contextlib.suppress(KeyboardInterrupt):
+        build_book.execute(SimpleNamespace(poll=poll))
+    assert len(begun) < len(paths)
 
 
 def test_the_site_stays_where_it_is_while_its_scripts_cannot_be_fetched(folder, monkeypatch):
