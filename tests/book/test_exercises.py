@@ -246,12 +246,8 @@ def test_check_prints_and_returns(monkeypatch, capsys):
 
 def test_two_checkers_cannot_have_one_name(monkeypatch):
     monkeypatch.setattr(exercises, "_checkers", {"demo-one": check})
-
-    def other(answer):
-        """Defined in this module, `check` in another."""
-
-    with pytest.raises(ValueError, match="demo-one"):
-        exercises.checker("demo-one")(other)
+    with pytest.raises(ValueError, match="two checkers are called 'demo-one'"):
+        exercises.number("demo-one", 1.0, digits=3, otherwise="no")
 
 
 def test_helpers_say_what_is_wrong():
