@@ -115,7 +115,7 @@ def test_a_taken_port_is_passed_over(capsys):
 
 
 @pytest.mark.skipif(not shutil.which("make"), reason="need make")
-def test_clean_leaves_nothing_that_git_ignores_but_lines_of_tables(tmp_path):
+def test_clean_leaves_nothing_that_git_ignores_but_lines_of_tables_and_their_locks(tmp_path):
     shutil.copy(ROOT / "Makefile", tmp_path)
     patterns = [line for line in (ROOT / ".gitignore").read_text().splitlines() if line and not line.startswith("#")]
     assert len(patterns) > 10
@@ -126,6 +126,6 @@ def test_clean_leaves_nothing_that_git_ignores_but_lines_of_tables(tmp_path):
     (tmp_path / "chapters/.ipynb_checkpoints").mkdir(parents=True)
     (tmp_path / "chapters/kept.ipynb").touch()
     subprocess.run(["make", "clean"], cwd=tmp_path, check=True, capture_output=True)
-    set_aside = "name.bad"      # lines of a damaged table, which are nowhere else
-    assert {path.name for path in tmp_path.rglob("*") if path.is_file()} == {"Makefile", "kept.ipynb", set_aside}
+    kept = {"name.bad", "name.lock", "name.owner"}      # lines of a damaged table, and who is running a study now
+    assert {path.name for path in tmp_path.rglob("*") if path.is_file()} == {"Makefile", "kept.ipynb"} | kept
     assert {path.name for path in tmp_path.rglob("*") if path.is_dir()} == {"chapters", "figures", "results"}
