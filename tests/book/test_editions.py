@@ -29,7 +29,7 @@ NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?!\w)")
 GROUPS = re.compile(r"(?<=\d) (?=\d{3}(?!\d))")      # the spaces inside 402 000
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def editions(tmp_path_factory):
     """The student edition and nbgrader's course, both made anew."""
     folder, before = tmp_path_factory.mktemp("editions"), dict(os.environ)
@@ -96,7 +96,7 @@ def hand_in(editions, chapter):
         nbformat.write(notebook, folder / f"{chapter.stem}.ipynb")
 
 
-@pytest.fixture(scope="session", params=CHAPTERS, ids=lambda chapter: chapter.stem)
+@pytest.fixture(scope="module", params=CHAPTERS, ids=lambda chapter: chapter.stem)
 def marked(request, editions):
     """A chapter, and for each student the score, the largest score possible and the marked notebook."""
     chapter = request.param
