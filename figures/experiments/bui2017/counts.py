@@ -48,9 +48,13 @@ def _mean_curves(sets, powers):
 
 
 def _fall(curves):
-    """Whether the rank correlation of curves (..., sizes) with their place is negative; a constant one does not fall."""
-    places = np.arange(curves.shape[-1]) - (curves.shape[-1] - 1) / 2
-    return rankdata(curves, axis=-1) @ places < 0
+    """Whether the rank correlation of curves (..., sizes) with their place is negative; a constant one does not fall.
+
+    A size is left out where a curve is NaN: no split that was drawn may have it.
+    """
+    ranks = rankdata(curves, axis=-1, nan_policy="omit")
+    centred = ranks - np.nanmean(ranks, axis=-1, keepdims=True)
+    return np.nansum(centred * np.arange(curves.shape[-1]), axis=-1) < 0
 
 
 def rank_columns(wide):

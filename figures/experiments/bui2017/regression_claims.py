@@ -11,6 +11,7 @@ from figures.experiments import runner, significance
 from figures.experiments.bui2017 import counts, fig3, gap, uci_regression
 from pepcore.datasets.catalogue import registry
 
+STUDY = "uci_whole"
 VFE, EP = 0.0, 1.0
 ADVICE = {"smse": 0.5, "smll": EP}      # of the paper, for each loss
 INTERMEDIATE = (20, 50, 100, 200)       # sizes M of the toy study that are neither tiny nor all the data
@@ -136,12 +137,12 @@ def sparse_smll_above_training():
     return significance.of_means([gap.differences(results("bui_gap"))])
 
 
-# Real data: uci_regression ----------------------------------------------------------------------------------------------
+# Real data: uci_whole ---------------------------------------------------------------------------------------------------
 
 @cache
 def losses(metric):
     """One row per (data, split, M), one column per power."""
-    return uci_regression.table(results("uci_regression"), metric)
+    return uci_regression.table(results(STUDY), metric)
 
 
 def wins(metric, first, second):

@@ -1,6 +1,6 @@
 """Drawings of the study chapter on regression that go beyond the figures of `uci_regression`.
 
-Each takes an empty figure and the rows of `uci_regression`; what it shows is computed there or in `significance`.
+Each takes an empty figure and the rows of the study; what it shows is computed there or in `significance`.
 """
 
 from itertools import combinations
