@@ -96,7 +96,7 @@ def ranked(*ranks):
 
 
 def test_ranks(made_up):
-    made_up(uci_regression=ranked(8.0, 6.0, 5.0, 4.0, 1.0, 2.0, 3.0, 7.0))
+    made_up(uci_whole=ranked(8.0, 6.0, 5.0, 4.0, 1.0, 2.0, 3.0, 7.0))
     best = uci_regression.ALPHAS[4]
     assert regression_claims.best_rank("smse").value == best and regression_claims.best_rank("smll").value == 0.0
     assert regression_claims.extremes_among_worst("smse").value == 2 and regression_claims.extremes_among_worst("smll").value == 0
@@ -105,7 +105,7 @@ def test_ranks(made_up):
 
 
 def test_how_many_powers_a_power_beats(made_up):
-    made_up(uci_regression=ranked(8.0, 6.0, 5.0, 4.0, 1.0, 2.0, 3.0, 7.0))
+    made_up(uci_whole=ranked(8.0, 6.0, 5.0, 4.0, 1.0, 2.0, 3.0, 7.0))
     assert regression_claims.powers_beaten("smse", 1.0).value == 1
     assert regression_claims.powers_beaten("smse", 1.0, leave_out=(0.0,)).value == 0
     assert regression_claims.steps_up("smse").value == 4 and regression_claims.steps_up("smll").value == 3

@@ -42,8 +42,9 @@ def sets_where_powers_come_closer(wide):
 
 
 def _mean_curves(sets, powers):
-    """For each set the mean over its splits: (..., powers, sizes)."""
-    means = [np.nanmean(rows, axis=-2).round(DIGITS) for rows in sets]
+    """For each set the mean over its splits: (..., powers, sizes); NaN for a size that none of them has."""
+    with np.errstate(invalid="ignore"):
+        means = [(np.nansum(rows, axis=-2) / np.isfinite(rows).sum(axis=-2)).round(DIGITS) for rows in sets]
     return [mean.reshape(*mean.shape[:-1], powers, -1) for mean in means]
 
 
