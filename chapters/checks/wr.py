@@ -179,8 +179,7 @@ numbers(
         (lambda: (chosen(1.0, 1.0), ANY),
          "per cent and nats were added as they are; ten per cent weigh as much as a tenth of a nat."),
         (lambda: (chosen(smse=0.0), ANY), "that is the choice for the log loss alone; she pays for both."),
-        (lambda: (RIGHT, chosen(1.0, 1.0, "max")),
-         "the first is right. In the second, weigh the two regrets as in the first."),
+        (lambda: (RIGHT, chosen()), "the first is right. The second is about the largest of the sums, not their mean."),
         ((RIGHT, 1.0), "the first is right. In the worst case EP costs most of all."),
     ],
     otherwise=[
@@ -297,7 +296,7 @@ quiz_of(
         why="A stated loss ends the argument.",
     ),
     question(
-        "You test 45 pairs of data set and M at the level of 5 %. How many discoveries do you expect if there is "
+        "You test 48 pairs of data set and M at the level of 5 %. How many discoveries do you expect if there is "
         "nothing to discover?",
         [("none", "one in twenty true nulls is rejected at this level."),
          ("two or three", None),
@@ -307,7 +306,7 @@ quiz_of(
     question(
         "Which of these changes the squared error most, on most of the eight data sets?",
         [("the choice of α between 0.4 and 0.8",
-          "on five of the eight sets the errors of these powers are within an eighth of each other, at each M."),
+          "on five of the eight sets the errors of these powers are within a seventh of each other, at each M."),
          ("another processor, which rounds differently",
           "in half of the study's refits rounding changed the error by less than a thousandth of itself."),
          ("ten times as many pseudo-inputs", None)],

@@ -52,9 +52,10 @@ def percentages_won(wide, first, second):
 
 
 def exact_percentage(won, count):
-    """`won` of `count` independent trials in per cent, with the exact interval of Clopper and Pearson; `won` may hold halves.
+    """`won` of `count` independent trials in per cent, with the exact interval of Clopper and Pearson.
 
-    It has a width even where all or none are won, unlike a bootstrap interval.
+    It has a width even where all or none are won, unlike a bootstrap interval. `won` may hold fractions: what is counted on
+    one data set or split, such as several pairs of methods, is one trial, of which a part may be won.
     """
     tail = (1 - LEVEL) / 2
     low = stats.beta.ppf(tail, won, count - won + 1) if won > 0 else 0.0

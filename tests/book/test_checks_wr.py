@@ -99,5 +99,5 @@ def test_what_the_quiz_says_of_the_study_is_true():
     middle = mean[[0.4, 0.5, 0.6, 0.8]]
     by_power = (middle.max(axis=1) / middle.min(axis=1)).groupby(level="data").max()
     assert (few / many > by_power).sum() >= 7
-    assert (by_power < 9 / 8).sum() == 5
+    assert (by_power < 8 / 7).sum() == 5
     assert refits.tolerance(runner.results("refits"), "smse", refits.LONG, 0.5) < 1e-3

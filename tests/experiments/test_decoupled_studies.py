@@ -317,6 +317,15 @@ def test_natural_steps_are_compared_within_a_basis():
     assert salimbeni_ranks.natural_ahead("regression", table.drop(columns=["CoupledNat_300", "Coupled_300"])).value == 50
 
 
+def test_the_pairs_of_one_set_are_one_trial():
+    made_up = cells("regression", Orth=2.0, OrthNat=1.0, Coupled_400=2.0, CoupledNat_400=1.0, Coupled_300=2.0, CoupledNat_300=1.0)
+    table = salimbeni_ranks.ours("regression", "error", made_up)
+    assert salimbeni_ranks.natural_ahead("regression", table) == significance.exact_percentage(len(table), len(table))
+    table.loc["bike", "OrthNat"] = 3.0
+    expected = significance.exact_percentage(len(table) - 1 / 3, len(table))
+    assert salimbeni_ranks.natural_ahead("regression", table) == pytest.approx(expected)
+
+
 def test_the_bases_of_others_are_compared_with_their_beta_alone():
     table = salimbeni_ranks.ours("regression", "error", cells("regression", Hybrid=1.0, Decoupled=3.0, Coupled_300=2.0))
     assert salimbeni_ranks.gamma_ahead(table).value == 50

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from figures.experiments import mnist, runner, tables
+from figures.experiments import mnist, runner, significance, tables
 from figures.experiments.villacampa2017 import (
     cells as villacampa_cells,
 )
@@ -306,11 +306,20 @@ def test_paired_standard_errors_are_those_of_the_differences(monkeypatch):
 def test_vi_parts_from_what_is_tested_where_one_climbs_and_the_other_falls(monkeypatch):
     first, last = fig4.CHECKPOINTS[0], fig4.CHECKPOINTS[-1]
     row = {f"nll_{n}": 0.5 for n in fig4.CHECKPOINTS} | {f"expected_{n}": -1.0 for n in fig4.CHECKPOINTS}
-    row |= {"method": "vi", f"nll_{first}": 0.4}
+    row |= {"method": "vi", "split": 0, f"nll_{first}": 0.4}
     climbs, stays, other = row | {f"expected_{last}": -0.9}, row, row | {"method": "sep", f"expected_{last}": -0.9}
     results = {"vil_fig4": pd.DataFrame([climbs, stays, other])}
     monkeypatch.setattr(claims.runner, "results", results.get)
     assert claims.satellite_apart().value == 50
+
+
+def test_the_curves_of_one_split_are_one_trial(monkeypatch):
+    first = fig4.CHECKPOINTS[0]
+    climbs = {f"nll_{n}": 0.5 for n in fig4.CHECKPOINTS} | {f"nll_{first}": 0.4, f"expected_{first}": -1.0, "method": "vi"}
+    climbs |= {f"expected_{n}": -0.9 for n in fig4.CHECKPOINTS[1:]}
+    runs = pd.DataFrame([climbs | {"split": split, "M": M} for split in range(6) for M in (4, 20, 100)])
+    monkeypatch.setattr(claims.runner, "results", {"vil_fig4": runs}.get)
+    assert claims.satellite_apart() == significance.exact_percentage(6, 6)
 
 
 def test_sep_is_ahead_by_the_loss_that_is_asked_for():
