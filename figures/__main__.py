@@ -188,7 +188,7 @@ def draw_study(options):
     from figures.experiments import images  # matplotlib, which the other commands can do without
 
     study = runner.load(options.id)
-    output = options.output or DRAWINGS / f"{study.id}.png"
+    output = options.output or DRAWINGS / f"{'-'.join(filter(None, [study.id, options.figure]))}.png"
     for path in images.draw(study, output, figure=options.figure, force=options.force or options.output is None):
         print(path)
     return 0

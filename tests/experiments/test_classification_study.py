@@ -289,6 +289,14 @@ def test_digits_time_and_learning(monkeypatch):
     assert measured.mnist_powers_that_learn(100) == 2
 
 
+def test_a_drawn_study_counts_australian_once(made_up, monkeypatch):
+    seen = []
+    monkeypatch.setattr(uci_classification, "draw_ranks", lambda fig, results: seen.append(set(results["data"])))
+    draw, size = uci_classification.FIGURES["fig7"]
+    draw(plt.figure(figsize=size), made_up)
+    assert seen == [set(uci_classification.SETS)]
+
+
 # The drawings ---------------------------------------------------------------------------------------------------------
 
 def test_insets_count_the_signs_and_not_the_ties(made_up):

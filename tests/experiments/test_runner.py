@@ -482,6 +482,12 @@ def test_every_figure_is_drawn_and_may_be_drawn_again(drawable, capsys):
         assert capsys.readouterr().out.split() == [f"_build/figures/{drawable.id}-{name}.png" for name in "ab"]
 
 
+def test_one_figure_does_not_replace_another(drawable, capsys):
+    for name in "ab":
+        assert command_line.main(["draw", drawable.id, "--figure", name]) == 0
+    assert capsys.readouterr().out.split() == [f"_build/figures/{drawable.id}-{name}.png" for name in "ab"]
+
+
 def test_a_figure_goes_where_it_is_told(drawable, tmp_path):
     assert command_line.main(["draw", drawable.id, "--figure", "b", "--output", "mine.svg"]) == 0
     assert (tmp_path / "mine.svg").read_text().startswith("<?xml")

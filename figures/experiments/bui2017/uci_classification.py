@@ -227,6 +227,8 @@ def _over_sizes(ax):
     ax.set_xticks(SIZES, [str(M) for M in SIZES])
 
 
-FIGURES = {"fig6": (draw_pairs, (7, 5.6)), "fig7": (draw_ranks, (7, 6)), "fig24": (draw_sets, (7, 5)),
-           "fig28": (lambda fig, results: draw_curves(fig, results, "error_rate"), (7, 5.4)),
-           "fig30": (lambda fig, results: draw_curves(fig, results, "nll"), (7, 5.4))}
+FIGURES = {"fig6": (lambda fig, results: draw_pairs(fig, six_sets(results)), (7, 5.6)),
+           "fig7": (lambda fig, results: draw_ranks(fig, six_sets(results)), (7, 6)),
+           "fig24": (lambda fig, results: draw_sets(fig, six_sets(results)), (7, 5)),
+           "fig28": (lambda fig, results: draw_curves(fig, six_sets(results), "error_rate"), (7, 5.4)),
+           "fig30": (lambda fig, results: draw_curves(fig, six_sets(results), "nll"), (7, 5.4))}
