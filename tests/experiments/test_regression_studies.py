@@ -267,6 +267,23 @@ def test_the_longer_runs_are_complete_and_climb_higher():
     assert np.mean(both["log_evidence_x"] > both["log_evidence_y"] - 0.01) > 0.9
 
 
+def test_no_share_of_wins_on_the_small_sets_moves_by_two_points_with_the_longer_search():
+    budgets = {500: runner.results("uci_regression"), 2000: runner.results("uci_whole")}
+    small = {budget: runs[runs["data"].isin(uci_regression.SMALL)] for budget, runs in budgets.items()}
+    for metric in uci_regression.METRICS:
+        for pair in uci_regression.PAIRS:
+            won = uci_budget.winners(small, metric, *pair)
+            assert len(won) == 600 and abs(won[2000].mean() - won[500].mean()) < 0.02
+            assert 0.04 < (won[500] != won[2000]).mean() < 0.12
+
+
+def test_naval_is_unfinished_after_a_thousand_evaluations():
+    both = runner.results("uci_budget").merge(runner.results("uci_whole"), on=["data", "split", "M", "alpha"])
+    gain = (both["log_evidence_x"] - both["log_evidence_y"])[both["data"] == "naval"]
+    assert gain.median() > 200
+    assert both.loc[both["M"] >= 100, "converged_x"].mean() < 0.1
+
+
 def test_changed_winners():
     refit = pd.DataFrame({"study": "uci_whole", "data": "a", "alpha": [0.0, 0.5], "evaluations": refits.LONG,
                           "change_of_smse": [0.1, 0.2]})
