@@ -192,7 +192,11 @@ def draw_curves(fig, results, metric):
 def log_axis(ax, low, high):
     """A logarithmic y-axis with few, round labels for values from `low` to `high`."""
     ax.set(yscale="log")
-    ax.yaxis.set_major_locator(LogLocator(subs=(1, 3)) if high > 5 * low else MaxNLocator(3, min_n_ticks=2))
+    if high > 1000 * low:
+        ticks = LogLocator(numticks=4)
+    else:
+        ticks = LogLocator(subs=(1, 3)) if high > 5 * low else MaxNLocator(3, min_n_ticks=2)
+    ax.yaxis.set_major_locator(ticks)
     ax.yaxis.set_major_formatter("{x:g}")
 
 
