@@ -478,6 +478,22 @@ def test_the_chapter_on_regression_counts_its_verdicts():
     assert "Of forty-two the ledger calls seven *partly* reproduced, three *inconclusive* and two *not reproduced*" in text
 
 
+def test_where_the_intervals_begin_is_said_in_the_chapters_and_reasons():
+    from figures.experiments.salimbeni2018 import ranks
+    from figures.experiments.villacampa2017 import cells
+    from figures.experiments.villacampa2017 import claims as villacampa_claims
+
+    why = {claim.id: claim.why for claim in LEDGER}
+    decoupled, classes = ((claims.FOLDER.parent / "chapters" / f"study-{name}.ipynb").read_text(encoding="utf-8")
+                          for name in ("decoupled", "many-classes"))
+    low = f"{ranks.natural_ahead('regression').low:.0f} %"
+    assert f"leave room for {low} of others" in why["sal-natural-regression"]
+    assert f"for other sets begins at {low} of the pairs" in decoupled
+    low = f"{villacampa_claims.satellite_apart().low:.0f} %"
+    assert f"for other splits begins at {low} of the curves" in classes
+    assert cells.near("error_rate").low < 80 and "for other sets, begins below 80" in why["vil-tab3-cells"]
+
+
 def test_no_interval_is_drawn_from_fewer_than_five_rows(monkeypatch):
     """Of three rows one draw in nine is the same row three times; the mean of a few seeds has Student's interval."""
     fewest, draw = {}, significance.bootstrap

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from figures.experiments import runner
-from figures.experiments.bui2017 import fig3, regression_claims, uci_regression
+from figures.experiments.bui2017 import counts, fig3, regression_claims, uci_regression
 from figures.experiments.csato2002 import claims as csato
 from figures.experiments.csato2002 import nystrom, problems
 from figures.experiments.kuss2005 import landscape
@@ -195,3 +195,16 @@ def test_the_landscape_of_hyper_parameters(made_up):
     assert landscape.largest_error("ep") == pytest.approx(0.3)
     assert landscape.largest_error("laplace") == pytest.approx(3.9)
     assert landscape.loss_at_the_peak() == pytest.approx(1.1)
+
+
+def test_a_size_that_few_splits_have_may_be_missing_from_a_draw():
+    """Nine splits of ten lack the largest size, where the losses would rise: the curve that is left falls in every draw."""
+    rows = [("a", split, M) for split in range(10) for M in (5, 10, 20) if M < 20 or split == 0]
+    index = pd.MultiIndex.from_tuples(rows, names=["data", "split", "M"])
+    wide = pd.DataFrame({0.0: [{5: 3.0, 10: 1.0, 20: 2.0}[M] for _, _, M in rows]}, index)
+    assert counts.curves_that_fall_with_M(wide) == (100, 100, 100)
+
+
+def test_a_curve_falls_by_the_ranks_of_the_sizes_that_it_has():
+    curves = np.array([[3.0, 2.0, np.nan], [2.0, 3.0, np.nan], [np.nan, 3.0, 2.0], [1.0, 1.0, np.nan]])
+    assert list(counts._fall(curves)) == [True, False, True, False]
