@@ -94,23 +94,35 @@ def _connect(distributed, address, module):
     """A client of the scheduler, after a look at the workers."""
     try:
         client = distributed.Client(address, timeout=SECONDS_TO_CONNECT)
-        client.wait_for_workers(1, timeout=SECONDS_TO_CONNECT)
     except (OSError, ValueError) as problem:     # a time-out is an OSError
-        raise ValueError(f"no Dask scheduler with a worker was found at {address!r} within {SECONDS_TO_CONNECT} s; start "
-                         f"`dask scheduler` and `dask worker ADDRESS --nthreads 1` first ({problem})") from None
+        raise _nobody(address, problem) from None
     try:
-        many = {worker: threads for worker, threads in client.nthreads().items() if threads > 1}
-        if many:
-            raise ValueError(f"these workers have more than one thread: {many}; start them with --nthreads 1, and "
-                             "--nworkers as many as there are cores")
-        lacking = [worker for worker, problem in client.run(_import_problem, module, on_error="return").items() if problem]
-        if lacking:
-            raise ValueError(f"these workers cannot import {module}: {', '.join(lacking)}; start them in the folder of this "
-                             "repository, in an environment made from its requirements.txt")
+        _look_at_workers(client, address, module)
     except BaseException:
         client.close()
         raise
     return client
+
+
+def _look_at_workers(client, address, module):
+    """Raise ValueError if there is no worker, or one that cannot compute the study in that module."""
+    try:
+        client.wait_for_workers(1, timeout=SECONDS_TO_CONNECT)
+    except OSError as problem:
+        raise _nobody(address, problem) from None
+    many = {worker: threads for worker, threads in client.nthreads().items() if threads > 1}
+    if many:
+        raise ValueError(f"these workers have more than one thread: {many}; start them with --nthreads 1, and "
+                         "--nworkers as many as there are cores")
+    lacking = [worker for worker, problem in client.run(_import_problem, module, on_error="return").items() if problem]
+    if lacking:
+        raise ValueError(f"these workers cannot import {module}: {', '.join(lacking)}; start them in the folder of this "
+                         "repository, in an environment made from its requirements.txt")
+
+
+def _nobody(address, problem):
+    return ValueError(f"no Dask scheduler with a worker was found at {address!r} within {SECONDS_TO_CONNECT} s; start "
+                      f"`dask scheduler` and `dask worker ADDRESS --nthreads 1` first ({problem})")
 
 
 def _import_problem(module):

@@ -89,12 +89,10 @@ def _events(commit, old, new, measured):
     for a while is compared with its last one.
     """
     name, date, subject = commit
-    when = {"date": date, "commit": name[:12]}
 
-    def event(claim, kind, what):
-        before, now = old.get(claim, {}), new.get(claim, {})
-        return when | {"claim": claim, "kind": kind, "text": f"{date} {name[:7]}: {what} ({subject})", "rule": rule_of(now),
-                       "numbers": (measured.get(claim, before).get("ours"), now.get("ours"))}
+    def event(claim, kind, what, numbers=()):
+        return {"date": date, "commit": name[:12], "claim": claim, "kind": kind, "text": f"{date} {name[:7]}: {what} ({subject})",
+                "rule": rule_of(new.get(claim, {})), "numbers": numbers}
 
     measures = any(claim.get("ours") != old.get(claim_id, {}).get("ours") for claim_id, claim in new.items())
     for claim, now in new.items():
@@ -103,7 +101,7 @@ def _events(commit, old, new, measured):
         rows = _blob(name, f"{TABLES}/{now.get('data', '')}.csv") if now.get("data") else ""
         kind, what = _change(before, now, last, rows)
         if kind:
-            yield event(claim, kind, what)
+            yield event(claim, kind, what, (last.get("ours"), now.get("ours")))
         if kind == "changed":
             last = {}       # its number was that of another rule
         measured[claim] = {"ours": now["ours"], "verdict": now.get("verdict"),

@@ -138,17 +138,18 @@ def four_runs():
                          for (split, alpha), loss in losses.items()])
 
 
-def test_wins_and_ranks(four_runs):
-    assert uci_regression.wins(four_runs, "smse", 0.5, 0.0) == 75
-    assert uci_regression.wins(four_runs, "smse", 0.0, 0.5) == 25
-    assert uci_regression.ranks(four_runs, "smse").to_dict() == {0.0: 1.75, 0.5: 1.25}
+def test_a_run_that_lacks_a_power_counts_neither_as_won_nor_in_the_ranks(four_runs):
+    wide = uci_regression.table(four_runs, "smse")
+    assert significance.win_percentage(wide, 0.5, 0.0).value == 75
+    assert {alpha: rank.value for alpha, rank in significance.average_ranks(wide).items()} == {0.0: 1.75, 0.5: 1.25}
 
 
-def test_wins_and_ranks_give_each_data_set_one_vote(four_runs):
+def test_each_data_set_has_one_vote_however_many_runs_it_has(four_runs):
     other = four_runs.query("split == 3").assign(data="b")      # 0.5 loses the only run of b
-    both = pd.concat([four_runs, other])
-    assert uci_regression.wins(both, "smse", 0.5, 0.0) == (75 + 0) / 2
-    assert uci_regression.ranks(both, "smse").to_dict() == {0.0: (1.75 + 1) / 2, 0.5: (1.25 + 2) / 2}
+    wide = uci_regression.table(pd.concat([four_runs, other]), "smse")
+    assert significance.win_percentage(wide, 0.5, 0.0).value == (75 + 0) / 2
+    ranks = {alpha: rank.value for alpha, rank in significance.average_ranks(wide).items()}
+    assert ranks == {0.0: (1.75 + 1) / 2, 0.5: (1.25 + 2) / 2}
 
 
 @pytest.fixture

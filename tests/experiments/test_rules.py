@@ -253,6 +253,14 @@ def test_comments_and_words_are_rules_and_renamed_claims_keep_theirs(repository)
     assert entries["two"]["written"].startswith("2026-01-01 10:01") and withdrawn == []
 
 
+def test_a_claim_that_is_renamed_when_its_number_moves_was_estimated_otherwise(repository):
+    repository([CLAIM])
+    repository([CLAIM | {"ours": 3.0}], rows="a\n1\n")
+    repository([CLAIM | {"id": "two", "formerly": "one", "ours": 1.0}])
+    entry = changelog()[0]["two"]
+    assert entry["status"] == rules.HINDSIGHT and "estimated otherwise: 3" in entry["changes"][0]
+
+
 def test_claims_that_vanish_or_are_measured_no_more_are_withdrawn(repository):
     repository([CLAIM | {"ours": 3.0, "verdict": "not reproduced"}, CLAIM | {"id": "two"}], rows="a\n1\n")
     repository([{"id": "two", "untestable": "no data"}], subject="Drop two")

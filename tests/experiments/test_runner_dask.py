@@ -4,6 +4,7 @@ import importlib
 import os
 import signal
 import sys
+from unittest.mock import Mock
 
 import pytest
 
@@ -92,6 +93,14 @@ def test_no_scheduler(study, monkeypatch, address):
     monkeypatch.setattr(executors, "SECONDS_TO_CONNECT", 1)
     with pytest.raises(ValueError, match=r"no Dask scheduler.*dask scheduler"):
         runner.run(study, execute=executors.on_dask(address))
+
+
+def test_a_scheduler_without_workers_is_left(study, monkeypatch):
+    client = Mock(wait_for_workers=Mock(side_effect=TimeoutError("no worker")))
+    monkeypatch.setattr(distributed, "Client", lambda address, timeout: client)
+    with pytest.raises(ValueError, match=r"no Dask scheduler with a worker"):
+        runner.run(study, execute=executors.on_dask("tcp://127.0.0.1:1"))
+    client.close.assert_called_once_with()
 
 
 def test_without_the_package(study, monkeypatch):

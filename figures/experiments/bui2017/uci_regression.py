@@ -69,17 +69,6 @@ def table(results, metric):
     return wide[sorted(wide.columns)].dropna()
 
 
-def wins(results, metric, first, second):
-    """Percentage of (split, M) in which power `first` has the smaller loss than `second`, in the mean over data sets."""
-    wide = table(results, metric)
-    return 100 * float((wide[first] < wide[second]).groupby(level="data").mean().mean())
-
-
-def ranks(results, metric):
-    """Average rank of every power over all (split, M), 1 the best, in the mean over data sets."""
-    return table(results, metric).rank(axis=1).groupby(level="data").mean().mean()
-
-
 def regret(results, metric):
     """What each power loses against the best one: rows (data, M), columns powers.
 
@@ -137,7 +126,7 @@ def draw_pairs(fig, results, published=None):
             corner = (0.58, 0.06) if upper == 1.0 else (0.06, 0.64)      # where the cloud is not
             draw_margins(ax.inset_axes([*corner, 0.4, 0.3]), margins(results, metric, upper, lower))
             paper = f"\n(paper {published[metric, upper, lower]} %)" if published else " below"
-            ax.set_title(f"{wins(results, metric, upper, lower):.0f} %{paper}")
+            ax.set_title(f"{significance.win_percentage(wide, upper, lower).value:.0f} %{paper}")
             style.label(ax, x=f"{title}, {NAMES[lower]}")
             ax.set_ylabel(NAMES[upper], labelpad=8)
     fig.align_ylabels()
