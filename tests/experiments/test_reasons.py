@@ -1,0 +1,216 @@
+"""The numbers that `why` gives in the claims of the other papers, beside those that the ledger measures."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from figures.experiments import claims, runner, significance
+from figures.experiments.csato2002 import claims as csato_claims
+from figures.experiments.kuss2005 import landscape
+from figures.experiments.salimbeni2018 import fig2, fig2_long, ranks
+from figures.experiments.villacampa2017 import cells, fig4
+from figures.experiments.villacampa2017 import claims as villacampa_claims
+
+LEDGER = claims.ledger()
+WHY = {claim.id: claim.why for claim in LEDGER}
+
+
+# kuss2005 and csato2002 -----------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("name", ["ep", "laplace"])
+def test_the_settings_at_which_the_evidence_is_known(name):
+    known, settings = landscape.errors(runner.results("kuss_landscape"))[["known", "settings"]].astype(int)
+    assert WHY[f"kuss-evidence-{name}"].startswith(
+        f"{known} of the {settings} settings are compared. At the other {settings - known},")
+
+
+def test_the_largest_evidence_is_at_the_largest_amplitude():
+    evidence = runner.results("kuss_landscape")
+    best = evidence.loc[evidence["ep"].idxmax()]
+    assert best["log_amplitude"] == evidence["log_amplitude"].max() and "at its largest amplitude" in WHY["kuss-loss-at-peak"]
+
+
+def test_what_the_second_sweep_adds():
+    first, second = (csato_claims.steady_after(sweep=sweep, metric="error").value for sweep in (1, 2))
+    assert f"After the first sweep {first:.0f} % of the runs" in WHY["csa-sweeps"]
+    assert f"the step from {first:.0f} to {second:.0f} %" in WHY["csa-sweeps"]
+
+
+# salimbeni2018 --------------------------------------------------------------------------------------------------------
+
+@pytest.fixture(scope="module")
+def errors():
+    """Our errors: task -> (sets, methods)."""
+    return {task: ranks.ours(task, "error") for task in ranks.SETS}
+
+
+@pytest.fixture(scope="module")
+def likelihood_ranks():
+    return ranks.ranks(ranks.ours("classification", "log_likelihood"), "log_likelihood")
+
+
+def test_the_ranks_of_the_orthogonal_basis_in_classification(errors):
+    cells = errors["classification"]
+    rank, apart = ranks.ranks(cells, "error"), significance.critical_difference(*reversed(cells.shape))
+    assert f"{rank['OrthNat']:.2f} for OrthNat and {rank['Orth']:.2f} for Orth" in WHY["sal-tab2-ranks-best"]
+    assert f"if they lie {apart:.2f} apart" in WHY["sal-tab2-ranks-best"]
+
+
+def test_the_rank_of_the_decoupled_basis_in_classification(errors):
+    rank = ranks.ranks(errors["classification"], "error")
+    assert f"Its average rank is {rank['Decoupled']:.2f} of {len(rank)}." in WHY["sal-tab2-ranks-worst"]
+
+
+def test_the_place_of_orthnat_by_likelihood(likelihood_ranks):
+    before, equal = likelihood_ranks < likelihood_ranks["OrthNat"], likelihood_ranks == likelihood_ranks["OrthNat"]
+    assert (before.sum(), equal.sum()) == (2, 2) and "By log-likelihood it shares the third place." in WHY["sal-tab2-ranks-best"]
+
+
+def test_the_ranks_by_likelihood(likelihood_ranks, errors):
+    rank = likelihood_ranks
+    assert f"{rank['Orth']:.2f} against {rank['OrthNat']:.2f}" in WHY["sal-tab6-rank"]
+    assert rank["Orth"] == rank["Coupled_400"] and rank["CoupledNat_400"] == rank["OrthNat"]
+    apart = significance.critical_difference(*reversed(errors["classification"].shape))
+    assert f"{apart:.2f} apart" in WHY["sal-tab6-rank"]
+
+
+def test_the_medians_of_the_orthogonal_basis(errors):
+    medians = 100 * errors["classification"].median()
+    assert (f"{medians['OrthNat']:.1f} and {medians['CoupledNat_400']:.1f} % against {medians['Orth']:.1f} %"
+            in WHY["sal-tab2-median"])
+
+
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_the_mean_errors_at_equal_time(task, errors):
+    ahead, behind = sorted(errors[task][["CoupledNat_400", "OrthNat"]].mean())
+    assert f"with a mean error of {ahead:.3f} against {behind:.3f}" in WHY[f"sal-time-{task}"]
+
+
+@pytest.mark.parametrize(("task", "sign"), [("regression", -1), ("classification", 1)])
+def test_the_papers_difference_at_equal_time(task, sign, errors):
+    published = ranks.published(task, "error")
+    difference = published["OrthNat"] - published["CoupledNat_400"]
+    claimed = next(claim.claimed for claim in LEDGER if claim.id == f"sal-time-{task}")
+    assert f"by {-difference.mean():.4f} on {len(published)} sets" in claimed
+    here = difference.loc[errors[task].index].mean()
+    assert f"by {sign * here:.4f}" in WHY[f"sal-time-{task}"]
+
+
+def test_on_how_many_sets_orthnat_is_ahead(errors):
+    ours, theirs = errors["regression"], ranks.published("regression", "error").loc[errors["regression"].index]
+    assert (len(ours), (theirs["OrthNat"] < theirs["CoupledNat_400"]).sum()) == (7, 3)
+    assert (ours["OrthNat"] < ours["CoupledNat_400"]).sum() == 0
+    ours = errors["classification"]
+    assert (len(ours), (ours["OrthNat"] < ours["CoupledNat_400"]).sum()) == (8, 6)
+
+
+@pytest.mark.parametrize("cells", [ranks.ours, ranks.published], ids=["ours", "the paper's"])
+def test_coupled_natural_steps_are_first_in_regression(cells):
+    found = cells("regression", "log_likelihood").loc[list(ranks.SETS["regression"])]
+    assert ranks.ranks(found, "log_likelihood").idxmin() == "CoupledNat_400"
+    if cells is ranks.ours:
+        assert (found.idxmax(axis=1) == "CoupledNat_400").all()
+
+
+def test_what_natural_steps_do_to_the_ranks_in_classification(errors):
+    cells, why = errors["classification"], WHY["sal-natural-classification"]
+    rank = ranks.ranks(cells, "error")
+    said = [f"{rank[natural]:.1f} against {rank[adam]:.1f}" for natural, adam in list(ranks.NATURAL.items())[:2]]
+    assert f"better ({said[0]}) and the coupled one worse ({said[1]})" in why
+    assert f"({100 * cells['CoupledNat_400'].mean():.1f} against {100 * cells['Coupled_400'].mean():.1f} %)" in why
+
+
+def test_what_natural_steps_do_to_the_error_in_regression(errors):
+    why, printed = WHY["sal-natural-regression"], ranks.published("regression", "error")
+    ratio, theirs = (pd.concat([cells[one] / cells[other] for one, other in ranks.NATURAL.items()])
+                     for cells in (errors["regression"], printed))
+    assert f"By {100 * (1 - ratio.max()):.1f} to {100 * (1 - ratio.min()):.1f} % of the error" in why
+    assert f"in the paper by up to {100 * (1 - theirs.min()):.0f} %" in why
+    assert f"leave room for {ranks.natural_ahead('regression').low:.0f} % of others" in why
+
+
+def test_how_far_orth_was_after_the_longer_run():
+    why = WHY["sal-fig2-natural"]
+    assert f"then run for {fig2_long.CHECKPOINTS[-1] // 1000} 000" in why
+    assert f"had {100 * fig2.longer('Orth')[-1]:.2f} % of the gap left" in why
+    natural = fig2.arrival(fig2.shares(runner.results("salimbeni_fig2"))["kin40k", "OrthNat"])
+    assert f"which gives only {fig2.CHECKPOINTS[-1] / natural:.1f}." in why
+
+
+def test_the_gap_that_is_left_for_the_decoupled_basis():
+    left = {run: 100 * share[-1] for run, share in fig2.shares(runner.results("salimbeni_fig2")).items()}
+    by_adam = [left["kin40k", basis] for basis in fig2.LOOKS if not basis.endswith("Nat")]
+    assert min(by_adam) == left["kin40k", "Orth"] > 1
+    for said in (f"{left['kin40k', 'Decoupled']:.0f} % of the gap is left", f"Orth has {left['kin40k', 'Orth']:.1f} %",
+                 f"Decoupled still has {left['ringnorm', 'Decoupled']:.1f} % of the gap"):
+        assert said in WHY["sal-fig2-decoupled"]
+
+
+# villacampa2017 -------------------------------------------------------------------------------------------------------
+
+def test_how_far_apart_the_values_of_three_splits_are():
+    spread = [np.array([row["final_evidence"] for row in rows.values()]) for rows in villacampa_claims._splits()]
+    spread = [100 * np.ptp(final) / abs(np.median(final)) for final in spread]
+    assert f"for three, of which the worst is {max(spread[:3]):.1f} % apart" in WHY["vil-fig1-value"]
+
+
+def test_how_many_pseudo_inputs_touch_at_64():
+    touching = villacampa_claims.touching()
+    assert WHY["vil-fig3-overlap"].startswith(
+        f"With M = 64, of 576 pseudo-inputs in three draws {touching['ep']} of EP's touch another, "
+        f"{touching['gfitc']} of GFITC's, {touching['sep']} of SEP's, none of VI's and none at the start.")
+    assert touching["vi"] == touching["start"] == 0
+
+
+@pytest.mark.parametrize(("M", "words"), [(128, "{ep}, {gfitc}, {sep} and {vi} of 384 in one draw"),
+                                          (256, "{ep}, {gfitc}, {sep} and {vi} of 768, and {start} at the start")])
+def test_how_many_pseudo_inputs_touch_at_other_sizes(M, words):
+    assert words.format_map(villacampa_claims.touching(M)) in WHY["vil-fig3-overlap"]
+
+
+def test_at_which_sizes_the_conditions_of_overlap_hold():
+    met = {M: villacampa_claims.places_overlap(M) for M in (1, 2, 4, 8, 16, 32, 128, 256)}
+    assert met == dict.fromkeys((1, 2, 4, 8, 16, 32), 1) | {128: 4, 256: 4}
+
+
+def test_the_distances_from_the_boundaries():
+    ep, gfitc, sep = (100 * (1 - villacampa_claims.places_at_boundaries(other=other).value) for other in ("ep", "gfitc", "sep"))
+    why = WHY["vil-fig3-boundary"]
+    assert f"EP's by {ep:.0f} % and GFITC's by {gfitc:.0f} %, and farther than SEP's by {-sep:.0f} %" in why
+    distance = villacampa_claims._plane(64).pivot(index="seed", columns="method", values="boundary_distance")
+    said = [f"{ratio:.2f}" for ratio in distance["vi"] / distance["ep"]]
+    assert f"{said[0]}, {said[1]} and {said[2]}." in why
+
+
+def test_where_vi_errs_least_and_most():
+    plane = runner.results("vil_fig3").pivot(index=["seed", "M"], columns="method", values="error_rate")
+    assert list(plane[plane.idxmin(axis=1) == "vi"].index) == [(0, 1), (0, 2), (0, 4)]
+    most = plane["vi"] > plane.drop(columns="vi").max(axis=1)
+    assert most.loc[:, 64].all() and most.loc[0, 8:].all()
+    assert "Not for M = 1, 2 and 4, where VI errs least: " in WHY["vil-fig3-error"]
+    assert "For M = 64 VI errs more on all three draws." in WHY["vil-fig3-error"]
+
+
+def test_who_ends_with_the_smallest_log_loss_on_satellite():
+    last = runner.results("vil_fig4").groupby(["M", "method"])[f"nll_{fig4.CHECKPOINTS[-1]}"].mean().unstack()
+    assert list(last.idxmin(axis=1)) == ["gfitc", "sep", "sep"]
+    assert f"at 4 GFITC has, {last.loc[4, 'gfitc']:.3f} against {last.loc[4, 'sep']:.3f}" in WHY["vil-fig4"]
+
+
+def test_how_much_sooner_sep_is_by_error_on_satellite():
+    sooner = {M: villacampa_claims.satellite_head_start(M, "error_rate") for M in (4, 20, 100)}
+    first = (villacampa_claims.satellite_head_starts("error_rate")[20] > 1).sum()
+    said = f"SEP is {sooner[4]:.1f} and {sooner[20]:.1f} times sooner (medians of the splits; at 20 on {first} of the 20)"
+    assert said in WHY["vil-fig6"]
+    assert f"in {sooner[100]:.1f} of SEP's time" in WHY["vil-fig6"]
+
+
+def test_the_times_of_many_classes():
+    times = cells.times()
+    slower, longer = times["gfitc"] / times["sep"], 100 * (times["sep"] / times["ep"] - 1)
+    assert f"The ratio falls with M, from {slower.max():.0f} to {slower.min():.0f}." in WHY["vil-speed"]
+    assert f"SEP takes {longer.min():.0f} to {longer.max():.0f} % longer." in WHY["vil-fastest"]
+
+
+def test_where_the_interval_of_the_cells_begins():
+    assert cells.near("error_rate").low < 80 and "for other sets, begins below 80" in WHY["vil-tab3-cells"]
