@@ -1,6 +1,5 @@
-"""The numbers that `why` gives in the claims of the other papers, beside those that the ledger measures."""
+"""The numbers that `why` gives in the claims of kuss2005, csato2002 and salimbeni2018, beside those that the ledger measures."""
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -8,8 +7,6 @@ from figures.experiments import claims, runner, significance
 from figures.experiments.csato2002 import claims as csato_claims
 from figures.experiments.kuss2005 import landscape
 from figures.experiments.salimbeni2018 import fig2, fig2_long, ranks
-from figures.experiments.villacampa2017 import cells, fig4
-from figures.experiments.villacampa2017 import claims as villacampa_claims
 
 LEDGER = claims.ledger()
 WHY = {claim.id: claim.why for claim in LEDGER}
@@ -144,73 +141,3 @@ def test_the_gap_that_is_left_for_the_decoupled_basis():
     for said in (f"{left['kin40k', 'Decoupled']:.0f} % of the gap is left", f"Orth has {left['kin40k', 'Orth']:.1f} %",
                  f"Decoupled still has {left['ringnorm', 'Decoupled']:.1f} % of the gap"):
         assert said in WHY["sal-fig2-decoupled"]
-
-
-# villacampa2017 -------------------------------------------------------------------------------------------------------
-
-def test_how_far_apart_the_values_of_three_splits_are():
-    spread = [np.array([row["final_evidence"] for row in rows.values()]) for rows in villacampa_claims._splits()]
-    spread = [100 * np.ptp(final) / abs(np.median(final)) for final in spread]
-    assert f"for three, of which the worst is {max(spread[:3]):.1f} % apart" in WHY["vil-fig1-value"]
-
-
-def test_how_many_pseudo_inputs_touch_at_64():
-    touching = villacampa_claims.touching()
-    assert WHY["vil-fig3-overlap"].startswith(
-        f"With M = 64, of 576 pseudo-inputs in three draws {touching['ep']} of EP's touch another, "
-        f"{touching['gfitc']} of GFITC's, {touching['sep']} of SEP's, none of VI's and none at the start.")
-    assert touching["vi"] == touching["start"] == 0
-
-
-@pytest.mark.parametrize(("M", "words"), [(128, "{ep}, {gfitc}, {sep} and {vi} of 384 in one draw"),
-                                          (256, "{ep}, {gfitc}, {sep} and {vi} of 768, and {start} at the start")])
-def test_how_many_pseudo_inputs_touch_at_other_sizes(M, words):
-    assert words.format_map(villacampa_claims.touching(M)) in WHY["vil-fig3-overlap"]
-
-
-def test_at_which_sizes_the_conditions_of_overlap_hold():
-    met = {M: villacampa_claims.places_overlap(M) for M in (1, 2, 4, 8, 16, 32, 128, 256)}
-    assert met == dict.fromkeys((1, 2, 4, 8, 16, 32), 1) | {128: 4, 256: 4}
-
-
-def test_the_distances_from_the_boundaries():
-    ep, gfitc, sep = (100 * (1 - villacampa_claims.places_at_boundaries(other=other).value) for other in ("ep", "gfitc", "sep"))
-    why = WHY["vil-fig3-boundary"]
-    assert f"EP's by {ep:.0f} % and GFITC's by {gfitc:.0f} %, and farther than SEP's by {-sep:.0f} %" in why
-    distance = villacampa_claims._plane(64).pivot(index="seed", columns="method", values="boundary_distance")
-    said = [f"{ratio:.2f}" for ratio in distance["vi"] / distance["ep"]]
-    assert f"{said[0]}, {said[1]} and {said[2]}." in why
-
-
-def test_where_vi_errs_least_and_most():
-    plane = runner.results("vil_fig3").pivot(index=["seed", "M"], columns="method", values="error_rate")
-    assert list(plane[plane.idxmin(axis=1) == "vi"].index) == [(0, 1), (0, 2), (0, 4)]
-    most = plane["vi"] > plane.drop(columns="vi").max(axis=1)
-    assert most.loc[:, 64].all() and most.loc[0, 8:].all()
-    assert "Not for M = 1, 2 and 4, where VI errs least: " in WHY["vil-fig3-error"]
-    assert "For M = 64 VI errs more on all three draws." in WHY["vil-fig3-error"]
-
-
-def test_who_ends_with_the_smallest_log_loss_on_satellite():
-    last = runner.results("vil_fig4").groupby(["M", "method"])[f"nll_{fig4.CHECKPOINTS[-1]}"].mean().unstack()
-    assert list(last.idxmin(axis=1)) == ["gfitc", "sep", "sep"]
-    assert f"at 4 GFITC has, {last.loc[4, 'gfitc']:.3f} against {last.loc[4, 'sep']:.3f}" in WHY["vil-fig4"]
-
-
-def test_how_much_sooner_sep_is_by_error_on_satellite():
-    sooner = {M: villacampa_claims.satellite_head_start(M, "error_rate") for M in (4, 20, 100)}
-    first = (villacampa_claims.satellite_head_starts("error_rate")[20] > 1).sum()
-    said = f"SEP is {sooner[4]:.1f} and {sooner[20]:.1f} times sooner (medians of the splits; at 20 on {first} of the 20)"
-    assert said in WHY["vil-fig6"]
-    assert f"in {sooner[100]:.1f} of SEP's time" in WHY["vil-fig6"]
-
-
-def test_the_times_of_many_classes():
-    times = cells.times()
-    slower, longer = times["gfitc"] / times["sep"], 100 * (times["sep"] / times["ep"] - 1)
-    assert f"The ratio falls with M, from {slower.max():.0f} to {slower.min():.0f}." in WHY["vil-speed"]
-    assert f"SEP takes {longer.min():.0f} to {longer.max():.0f} % longer." in WHY["vil-fastest"]
-
-
-def test_where_the_interval_of_the_cells_begins():
-    assert cells.near("error_rate").low < 80 and "for other sets, begins below 80" in WHY["vil-tab3-cells"]

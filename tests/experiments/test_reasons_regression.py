@@ -1,25 +1,17 @@
-"""The numbers that `why` gives in the claims of bui2017, beside those that the ledger measures: computed from the results."""
+"""The numbers that `why` gives in the claims of bui2017 on regression, beside those that the ledger measures."""
 
 import re
-from itertools import combinations
 
 import numpy as np
 import pytest
-from scipy.stats import spearmanr
 
 from figures.experiments import claims, runner, significance
-from figures.experiments.bui2017 import (
-    classification_claims,
-    counts,
-    fig31,
-    gap,
-    regression_claims,
-    uci_classification,
-    uci_regression,
-)
+from figures.experiments.bui2017 import counts, fig3, gap, regression_claims, uci_regression
+from pepcore import datasets
 
 LEDGER = claims.ledger()
 WHY = {claim.id: claim.why for claim in LEDGER}
+INTERVAL = {claim.id: claim.interval for claim in LEDGER}
 POOLED = [claim for claim in LEDGER
           if claim.measure.endswith("regression_claims.wins") and "pool of our runs, our first rule," in claim.why]
 
@@ -31,6 +23,28 @@ def test_what_is_left_of_the_overestimation_at_the_end(alpha):
     mean = regression_claims.toy_overestimation(alpha).mean()
     left = 100 * mean.iloc[-1] / mean[list(regression_claims.INTERMEDIATE)].max()
     assert f"over all 30 sets, which is what the paper shows, {left:.0f} % is left" in WHY[f"bui-fig3-end-{alpha:g}"]
+
+
+@pytest.mark.parametrize("name", ["bui-fig3-smse", "bui-fig3-smll"])
+def test_how_many_searches_never_leave_their_start(name):
+    toy = runner.results("bui_fig3").query("method == 'sparse' and M == @fig3.TRAIN")
+    exact = runner.results("bui_fig3").query("method == 'full'").set_index("data")["nlml"]
+    stayed = (toy["nlml"] - toy["data"].map(exact)).abs() <= regression_claims.MOVED
+    by_power = stayed.groupby(toy["alpha"]).agg(["sum", "size"])
+    assert set(by_power["size"]) == {30} and by_power["sum"].min() == 25
+    assert "At M = N all eight agree, because at least 25 of the 30 searches of each power never leave their start" in WHY[name]
+
+
+@pytest.mark.parametrize("alpha", [0.8, 1.0])
+def test_how_many_searches_of_a_power_leave_their_start(alpha):
+    over = regression_claims.toy_overestimation(alpha)[fig3.TRAIN].abs() > regression_claims.MOVED
+    assert (over.sum(), len(over)) == (5, 30)
+    assert "25 of the 30 searches at M = N never leave their start" in WHY[f"bui-fig3-end-{alpha:g}"]
+
+
+def test_the_gap_of_the_full_gp_may_be_nought_point_two():
+    low, high = INTERVAL["bui-sec5-smll"]
+    assert low < 0.2 < high and WHY["bui-sec5-smll"].startswith("The interval contains 0.2,")
 
 
 def test_the_distance_of_two_powers_from_the_full_gp():
@@ -103,6 +117,18 @@ def test_the_margins_in_log_loss():
     assert WHY["bui-fig4-margins-smll"] == f"{said[0]}, {said[1]} and {said[2]} times."
 
 
+def test_how_often_ep_is_first_and_last_in_log_loss():
+    rank = regression_claims.losses("smll").rank(axis=1)[1.0]
+    assert 0.45 < (rank == 1).mean() < 0.55 and 0.17 < (rank == 8).mean() < 0.23
+    assert "EP takes the first place of all eight powers in about half of the comparisons and the last in about one in five." in (
+        WHY["bui-fig4-smll-ep-vfe"])
+
+
+def test_the_powers_that_may_rank_first():
+    assert INTERVAL["bui-fig4b-smse-best"] == [0.5, 0.6]
+    assert "The interval over splits goes from 0.5 to 0.6" in WHY["bui-fig4b-smse-best"]
+
+
 def test_half_is_second_in_rank_by_less_than_a_tenth():
     rank = {alpha: estimate.value for alpha, estimate in significance.average_ranks(regression_claims.losses("smse")).items()}
     assert sorted(rank, key=rank.get)[:2] == [0.6, 0.5] and rank[0.5] - rank[0.6] < 0.1
@@ -168,90 +194,15 @@ def test_the_sets_on_which_ep_is_better_in_log_loss(by_set):
     assert set(mean.index[mean[1.0] < mean[0.5]]) == {"kin8nm", "naval", "power", "yacht"}
 
 
+def test_on_how_many_sets_ep_may_be_better_in_log_loss():
+    assert INTERVAL["bui-fig16-smll"] == [3, 6] and WHY["bui-fig16-smll"].startswith("On three to six sets with other splits")
+
+
 def test_one_row_of_energy_decides(by_set):
     mean, smll = by_set["smll"], regression_claims.losses("smll")
     assert set(mean.index[mean[1.0] >= mean[0.0]]) == {"energy"}
-    tests_the_row = ((smll.index.get_level_values("data") == "energy")
-                     & smll.index.get_level_values("split").isin([1, 8, 12, 16]))
+    splits = [split for split, (_, test) in enumerate(datasets.splits("energy")) if 271 in test]
+    assert len(splits) == 4 and "Without row 271 of energy, which four of the splits test," in WHY["bui-fig15-smll"]
+    tests_the_row = (smll.index.get_level_values("data") == "energy") & smll.index.get_level_values("split").isin(splits)
     without = smll[~tests_the_row].groupby(level="data").mean()
     assert (without[1.0] < without[0.0]).all()
-
-
-# Classification -------------------------------------------------------------------------------------------------------
-
-def test_the_shares_and_ties_of_half():
-    against_vfe, against_ep = (classification_claims.wins("error_rate", 0.5, other).value for other in (0.0, 1.0))
-    assert f"wins {against_vfe:.0f} % against VFE and {against_ep:.0f} % against EP" in WHY["bui-fig6-error-half"]
-    wide = classification_claims.losses("error_rate")
-    ties = {other: 100 * (wide[0.5] == wide[other]).mean() for other in (0.0, 1.0)}
-    assert (f"Of the pairs with EP {ties[1.0]:.0f} % are ties, and {ties[0.0]:.0f} % of those with VFE"
-            in WHY["bui-fig6-error-half"])
-
-
-def test_the_share_of_ep_on_breast_cancer():
-    untied = dict(iter(classification_claims.by_set("error_rate")))["breast_cancer"]
-    won = uci_classification.share(untied, 1.0, 0.0)
-    assert f"EP wins {won.value:.0f} % of the runs" in WHY["bui-fig25-error-ep"] and won.low < 50
-
-
-def test_the_sets_on_which_half_wins_most_runs_against_ep():
-    won = {name: (wide[0.5] < wide[1.0]) for name, wide in classification_claims.by_set("nll")}
-    assert sum(part.mean() > 0.5 for part in won.values()) == 5
-    sonar = won["sonar"].sum(), (~won["sonar"]).sum()
-    assert f"better on five of six (on sonar by {sonar[0]} runs to {sonar[1]}), as there" in WHY["bui-fig26-nll"]
-
-
-def test_the_pairs_of_powers_that_the_error_tells_apart():
-    wide = classification_claims.losses("error_rate")
-    shares = {pair: uci_classification.share(wide, *pair) for pair in combinations(uci_classification.ALPHAS, 2)}
-    apart = [pair for pair, share in shares.items() if not share.low <= 50 <= share.high]
-    assert apart == [(0.0, 0.5), (0.05, 0.5), (0.2, 0.5), (0.4, 0.5)] and all(shares[pair].value < 50 for pair in apart)
-    assert (f"Of the {len(shares)} pairs four have an interval without 50 %: 0.5 is ahead of 0, 0.05, 0.2 and 0.4."
-            in WHY["bui-fig7-error"])
-
-
-def test_half_is_clearly_better_than_vfe_on_sonar_alone():
-    clear = {name: [classification_claims.beats_clearly(part, *pair) for pair in ((0.5, 0.0), (0.0, 0.5))]
-             for name, part in classification_claims.by_set("nll")}
-    assert [name for name, (half, _) in clear.items() if half] == ["sonar"] and not any(vfe for _, vfe in clear.values())
-
-
-def test_the_two_powers_that_are_first_in_rank():
-    error, nll = (classification_claims.ranks(metric) for metric in ("error_rate", "nll"))
-    first, second = (classification_claims.in_order_of_rank(metric)[:2] for metric in ("error_rate", "nll"))
-    assert first == [0.5, 0.8] and second == [0.8, 0.5]
-    assert (f"In error 0.5 is first, {error[0.8].value - error[0.5].value:.2f} of a rank ahead of 0.8; "
-            f"in negative log-likelihood 0.8 is, {nll[0.5].value - nll[0.8].value:.2f} of a rank ahead of 0.5;"
-            in WHY["bui-fig7-advice"])
-
-
-@pytest.mark.parametrize(("name", "metric"), [("bui-fig28-M", "error_rate"), ("bui-fig30-M", "nll")])
-def test_the_curves_that_fall_with_M(name, metric):
-    runs = classification_claims.results()
-    converged = runs[runs["data"] != "sonar"].groupby("M")["converged"].mean()
-    fall, rise = curves_with_M(classification_claims.mean_curves(metric).drop("sonar"))
-    assert f"{fall} of 40 curves fall and {rise} rise." in WHY[name]
-    assert f"{100 * converged[10]:.0f} % converged at M = 10, {100 * converged[100]:.0f} % at 100." in WHY[name]
-
-
-def curves_with_M(curves):
-    """How many of the curves of `mean_curves` fall with M, and how many rise."""
-    size = curves.index.get_level_values("M")
-    signs = [np.sign(spearmanr(size[curves.index.get_level_values("data") == data], curve).statistic)
-             for data, part in curves.groupby(level="data") for _, curve in part.items() if np.ptp(curve) > 0]
-    return signs.count(-1), signs.count(1)
-
-
-def test_the_ends_of_two_intervals():
-    apart = classification_claims.farthest_from_even("nll", 0.0, [0.5, 1.0])
-    assert f"from {apart.low:.0f} to {apart.high:.0f} points" in WHY["bui-fig6-nll-others"]
-    assert f"it begins at {classification_claims.wins('nll', 0.5, 1.0).low:.0f} %" in WHY["bui-fig6-nll-half"]
-
-
-@pytest.mark.parametrize(("name", "M", "words"), [
-    ("bui-fig31", 100, "{:.2f} to {:.2f} times as much in three seeds"),
-    ("bui-fig32", 200, "{:.2f} to {:.2f} times as much as it")])
-def test_the_time_of_ep_over_that_of_variational_inference(name, M, words):
-    seconds = classification_claims.mnist_by_seed(M, f"seconds_{fig31.CHECKPOINTS[-1]}")
-    ratio = seconds[1.0] / seconds[0.0]
-    assert words.format(ratio.min(), ratio.max()) in WHY[name]
