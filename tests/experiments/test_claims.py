@@ -6,12 +6,13 @@ import tomllib
 from collections import Counter
 
 import numpy as np
+import pandas as pd
 import pytest
 from conftest import ROOT
 
 from figures import __main__ as command_line
 from figures.experiments import claims, rules, runner, significance, tables
-from figures.experiments.bui2017 import regression_claims
+from figures.experiments.bui2017 import regression_claims, uci_regression
 from figures.experiments.salimbeni2018 import ranks
 from figures.experiments.villacampa2017 import claims as villacampa_claims
 
@@ -214,13 +215,55 @@ def test_no_interval_is_drawn_from_fewer_than_five_rows(monkeypatch):
     assert len(fewest) > 60 and min(fewest.values()) >= 5, {name: rows for name, rows in fewest.items() if rows < 5}
 
 
-def test_the_chapter_on_regression_says_what_the_longer_search_changed(monkeypatch):
-    """Six verdicts on the real data, five of them on figure 5, are *reproduced* now and were not; no other has changed."""
-    own = [claim for claim in LEDGER if claim.data == regression_claims.STUDY and claim.measure]
-    monkeypatch.setattr(regression_claims, "STUDY", "uci_regression")
-    regression_claims.losses.cache_clear()
-    before = {claim.id: claims.measured(claim)[-1] for claim in own}
-    regression_claims.losses.cache_clear()
-    changed = {claim.id: (before[claim.id], claim.verdict) for claim in own if before[claim.id] != claim.verdict}
+@pytest.fixture(scope="module")
+def verdicts_by():
+    """A function that judges the claims on real regression by another table of runs: id -> verdict."""
+    study, results = regression_claims.STUDY, regression_claims.results
+    own = [claim for claim in LEDGER if claim.data == study and claim.measure]
+
+    def judge(runs):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(regression_claims, "results", lambda name: runs if name == study else results(name))
+            regression_claims.losses.cache_clear()
+            found = {claim.id: claims.measured(claim)[-1] for claim in own}
+        regression_claims.losses.cache_clear()
+        return found
+
+    return judge
+
+
+@pytest.fixture(scope="module")
+def first_runs():
+    return runner.results("uci_regression")
+
+
+@pytest.fixture(scope="module")
+def all_runs():
+    return runner.results(regression_claims.STUDY)
+
+
+@pytest.fixture(scope="module")
+def changed(verdicts_by, first_runs, all_runs):
+    """The claims whose verdict by our first runs was another one: id -> (then, now)."""
+    then, now = verdicts_by(first_runs), verdicts_by(all_runs)
+    return {name: (then[name], now[name]) for name in now if then[name] != now[name]}
+
+
+def test_six_verdicts_are_reproduced_that_our_first_runs_had_left_open(changed):
     assert len(changed) == 6 and {now for _, now in changed.values()} == {"reproduced"}
     assert sum(name.startswith("bui-fig5-") for name in changed) == 5
+
+
+def test_longer_searches_alone_would_have_changed_two_verdicts(changed, verdicts_by, first_runs, all_runs):
+    inputs = ["data", "split", "M", "alpha"]
+    same = all_runs.merge(first_runs[inputs], on=inputs)
+    assert len(same) == len(first_runs)
+    found = verdicts_by(same)
+    assert sum(found[name] == "reproduced" for name in changed) == 2
+
+
+def test_with_our_first_runs_on_the_small_sets_all_six_would_be_reproduced(changed, verdicts_by, first_runs, all_runs):
+    small, large = (runs[runs["data"].isin(sets)] for runs, sets in (
+        (first_runs, uci_regression.SMALL), (all_runs, uci_regression.LARGE)))
+    found = verdicts_by(pd.concat([small, large]))
+    assert {found[name] for name in changed} == {"reproduced"}
