@@ -114,7 +114,7 @@ def test_committed_rows_are_runs_of_the_grid_without_failures(study):
     assert np.isfinite(results[["smse", "smll", "noise"]].to_numpy()).all()
 
 
-@pytest.mark.parametrize(("study", "runs"), [("bui_fig3", 1710), ("uci_regression", 5400), ("uci_whole", 7344)])
+@pytest.mark.parametrize(("study", "runs"), [("bui_fig3", 1710), ("uci_regression", 5400), ("uci_whole", 7440)])
 def test_the_tables_of_the_chapter_are_complete(study, runs):
     study = runner.load(study)
     assert len(runner.read_rows(study)) == len(study.runs()) == runs

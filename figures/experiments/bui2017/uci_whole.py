@@ -11,7 +11,7 @@ __all__ = ["FIGURES", "OUTPUTS", "compute", "grid"]
 MAX_EVALUATIONS = {"small": 2000, "large": 1000}
 SPLITS = range(20)
 LARGEST = uci_regression.SIZES[-1]
-FEW_SPLITS = range(6)       # for the largest size on the large sets
+FEW_SPLITS = range(10)      # for the largest size on the large sets
 OUTPUTS, FIGURES = uci_regression.OUTPUTS, uci_regression.FIGURES
 
 
