@@ -15,6 +15,7 @@ from figures.experiments.salimbeni2018 import (
     magic,
     magic_splits,
     problems,
+    waves,
 )
 from figures.experiments.salimbeni2018 import (
     ranks as salimbeni_ranks,
@@ -44,7 +45,27 @@ def test_a_curve_climbs_to_the_optimum_and_not_over_it(basis):
     assert all(np.isfinite(value) for value in run.values())
 
 
-@pytest.mark.parametrize("name", ["kin8nm", "pima", "waveform", "satellite"])
+def test_the_waves_are_those_of_the_public_set():
+    """Mean and variance of every input in every class, where the public set has one draw of the same rule."""
+    theirs, ours = datasets.load("waveform"), waves.draw(rows=50_000)
+    classes = {label: theirs.X[theirs.y == label] for label in range(3)}
+    for label, X in classes.items():
+        of_class = ours.X[ours.y == label, :21]
+        off = (X.mean(axis=0) - of_class.mean(axis=0)) / np.sqrt(X.var(axis=0) * (1 / len(X) + 1 / len(of_class)))
+        assert np.abs(off).max() < 4.5, label
+        assert X.var(axis=0) == pytest.approx(of_class.var(axis=0), rel=0.2)
+
+
+def test_the_inputs_of_noise_say_nothing_of_the_class():
+    drawn = waves.draw()
+    assert drawn.X.shape == (5000, 40) and set(drawn.y) == {0.0, 1.0, 2.0}
+    for label in range(3):
+        noise = drawn.X[drawn.y == label, 21:]
+        assert np.abs(noise.mean(axis=0)).max() < 4.5 / np.sqrt(len(noise))
+        assert noise.var(axis=0) == pytest.approx(1, rel=0.2)
+
+
+@pytest.mark.parametrize("name", ["kin8nm", "pima", "waveform", "satellite", "waveform-noise"])
 def test_nine_tenths_of_the_rows_are_for_training(name):
     task = problems.problem(name, 0)
     assert len(task.X) == round(0.9 * (len(task.X) + len(task.X_test)))
@@ -196,12 +217,13 @@ def test_a_run_of_the_tables_learns(name, monkeypatch):
     assert few["log_likelihood"] < more["log_likelihood"]
 
 
-def test_runs_on_many_classes_end_with_their_time_and_others_do_not(monkeypatch):
+def test_runs_on_five_sets_of_many_classes_end_with_their_time_and_others_do_not(monkeypatch):
     monkeypatch.setattr(salimbeni_tables, "GAMMA", 10)
     monkeypatch.setattr(salimbeni_tables, "COLUMNS", 5)
     monkeypatch.setattr(salimbeni_tables, "METHODS", {"Orth": ("Orth", 5)})
     assert salimbeni_tables.compute("waveform", "Orth", 0, steps=3, minutes=0)["steps"] == 1
     assert salimbeni_tables.compute("pima", "Orth", 0, steps=3, minutes=0)["steps"] == 3
+    assert salimbeni_tables.compute("waveform-noise", "Orth", 0, steps=3, minutes=0)["steps"] == 3
 
 
 def test_a_run_that_somebody_interrupts_is_no_result(monkeypatch):
@@ -225,7 +247,7 @@ def test_classes_have_the_methods_of_the_published_table():
     for sets in (salimbeni_tables.BINARY, salimbeni_tables.MANY):
         methods = {run["method"] for run in grid if run["data"] in sets}
         assert methods == {"Coupled_400", "CoupledNat_400", "OrthNat", "Orth", "Hybrid", "Decoupled"}
-    assert len(grid) == 7 * 8 + 8 * 6 + 2
+    assert len(grid) == 7 * 8 + 10 * 6 + 2
 
 
 def cells(task, **orders):

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from figures.experiments.salimbeni2018 import waves
 from pepcore import Gaussian, Matern52, Probit, SquaredExponential, datasets
 from pepcore.multiclass import RobustMax
 from pepcore.training.starts import choose_pseudo_inputs
@@ -53,11 +54,11 @@ class Problem(NamedTuple):
 
 
 def problem(data, split, rows=None, ard=False, numbered=False):
-    """The `Problem` of a data set, of at most `rows` training rows.
+    """The `Problem` of a data set, or of one draw of `waves`, of at most `rows` training rows.
 
     `ard`: each input has lengthscales of its own to learn. `numbered`: a row's number in the data set is its first input.
     """
-    dataset = datasets.load(data)
+    dataset = waves.draw() if data == waves.NAME else datasets.load(data)
     inputs = np.column_stack([np.arange(len(dataset.X)), dataset.X]) if numbered else dataset.X
     order = np.concatenate(datasets.splits(dataset)[split])
     train, test = (np.sort(part) for part in np.split(order, [round(TRAINED * len(order))]))
