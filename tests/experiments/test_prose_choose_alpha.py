@@ -32,7 +32,8 @@ def summaries(runs):
     ("evidence", "**The evidence** is *inconclusive* for the same reason."),
     ("leave-one-out", "**Leave-one-out** is *inconclusive*, too."),
     ("leave-one-out up to 0.9", "has the smallest regret and is *better* than one half."),
-    ("held out", "**A tenth held out** is *inconclusive*."), ("cross-validation", "**Cross-validation** is *inconclusive* and costs")])
+    ("held out", "**A tenth held out** is *inconclusive*."),
+    ("cross-validation", "**Cross-validation** is *inconclusive* and costs")])
 def test_verdicts_in_log_density(way, words, summaries):
     assert f"*{summaries['log density'].loc[way, 'verdict']}*" in words and words in SAID
 
