@@ -95,7 +95,7 @@ def _connect(distributed, address, module):
     try:
         client = distributed.Client(address, timeout=SECONDS_TO_CONNECT)
     except (OSError, ValueError) as problem:     # a time-out is an OSError
-        raise _nobody(address, problem) from None
+        raise _no_workers(address, problem) from None
     try:
         _look_at_workers(client, address, module)
     except BaseException:
@@ -109,7 +109,7 @@ def _look_at_workers(client, address, module):
     try:
         client.wait_for_workers(1, timeout=SECONDS_TO_CONNECT)
     except OSError as problem:
-        raise _nobody(address, problem) from None
+        raise _no_workers(address, problem) from None
     many = {worker: threads for worker, threads in client.nthreads().items() if threads > 1}
     if many:
         raise ValueError(f"these workers have more than one thread: {many}; start them with --nthreads 1, and "
@@ -120,7 +120,8 @@ def _look_at_workers(client, address, module):
                          "repository, in an environment made from its requirements.txt")
 
 
-def _nobody(address, problem):
+def _no_workers(address, problem):
+    """The error for an address at which no scheduler with a worker answers."""
     return ValueError(f"no Dask scheduler with a worker was found at {address!r} within {SECONDS_TO_CONNECT} s; start "
                       f"`dask scheduler` and `dask worker ADDRESS --nthreads 1` first ({problem})")
 
