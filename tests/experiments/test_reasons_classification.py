@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from figures.experiments import claims, significance
-from figures.experiments.bui2017 import classification_claims, fig31, uci_classification
+from figures.experiments import claims, runner, significance
+from figures.experiments.bui2017 import classification_claims, fig23, fig31, uci_classification
 
 LEDGER = claims.ledger()
 WHY = {claim.id: claim.why for claim in LEDGER}
@@ -131,3 +131,14 @@ def test_the_time_of_ep_over_that_of_variational_inference(name, M, words):
     seconds = classification_claims.mnist_by_seed(M, f"seconds_{fig31.CHECKPOINTS[-1]}")
     ratio = seconds[1.0] / seconds[0.0]
     assert words.format(ratio.min(), ratio.max()) in WHY[name]
+
+
+def test_how_many_pseudo_inputs_leave_the_hull_of_the_data():
+    outside = fig23.distances(runner.results("bui_fig23"))["outside"]
+    assert 0.35 <= outside[1.0] < 0.45
+    assert "They go farther out than the data; four in ten leave the data's hull." in WHY["bui-fig23-spread"]
+
+
+def test_the_interval_of_the_spread_begins_just_below_two():
+    low, _ = INTERVAL["bui-fig23-spread"]
+    assert 1.95 < low < 2 and WHY["bui-fig23-spread"].startswith("Inconclusive by a hair: the interval begins just below 2.")
