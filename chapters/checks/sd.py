@@ -22,7 +22,7 @@ from scipy.stats import rankdata
 from figures.experiments.salimbeni2018 import small_problem
 from pepcore import exact, power_ep
 
-METHODS, SETS = 6, 8                        # exercise 1: ranks in random order
+METHODS, SETS = 6, 10                       # exercise 1: ranks in random order
 ONE_RANK = np.sqrt((METHODS**2 - 1) / 12)
 
 numbers(
@@ -38,12 +38,12 @@ numbers(
         ((RIGHT, METHODS / np.sqrt(12), ANY),
          "the mean is right. The second number belongs to a continuous distribution; ranks are whole numbers."),
         ((RIGHT, RIGHT, ONE_RANK / SETS), "the first two are right. The variance of an average falls like 1/n."),
-        ((RIGHT, RIGHT, ONE_RANK), "the first two are right. An average over eight sets varies less than one rank."),
+        ((RIGHT, RIGHT, ONE_RANK), "the first two are right. An average over ten sets varies less than one rank."),
     ],
     otherwise=[
         "each of the six ranks is equally probable: what is their mean?",
         "the mean is right. The variance is the mean of the squares less the square of the mean.",
-        "the first two are right. What happens to a standard deviation when eight independent numbers are averaged?",
+        "the first two are right. What happens to a standard deviation when ten independent numbers are averaged?",
     ],
     never=["(K² − 1)/12", "(6**2 - 1) / 12"],
 )

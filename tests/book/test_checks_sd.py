@@ -104,7 +104,7 @@ EVEN, NONE = np.linspace(0.3, 9.7, 14)[:, None], np.zeros((0, 1))
 GOOD = moved(14, sweeps=12)
 ERROR = np.sqrt(0.127 * 0.873 / 1902) * 100
 RIGHT = {
-    "sd-1-ranks": (3.5, np.sqrt(35 / 12), np.sqrt(35 / 96)),
+    "sd-1-ranks": (3.5, np.sqrt(35 / 12), np.sqrt(35 / 120)),
     "sd-2-labels": (1 / 8, 37 / 128, 6),
     "sd-3-leave": leaders,
     "sd-4-behind": behind,
@@ -113,7 +113,7 @@ RIGHT = {
     "sd-7-budget": (GOOD, NONE),
 }
 ALSO_RIGHT = [
-    ("sd-1-ranks", ["7/2", "1,71", "0.604"]),
+    ("sd-1-ranks", ["7/2", "1,71", "0.540"]),
     ("sd-2-labels", ["1/8", "0.289", "6"]),
     ("sd-3-leave", lambda losses: list(leaders(losses))),
     ("sd-4-behind", lambda bounds, contains: behind(bounds, contains).tolist()),
@@ -125,9 +125,9 @@ ALSO_RIGHT = [
     ("sd-7-budget", (GOOD, [])),
 ]
 WRONG = [
-    ("sd-1-ranks", (2.5, 1.71, 0.604), "counted from 1"),
-    ("sd-1-ranks", (3.5, 35 / 12, 0.604), "a variance"),
-    ("sd-1-ranks", (3.5, 1.71, 1.71 / 8), "falls like 1/n"),
+    ("sd-1-ranks", (2.5, 1.71, 0.540), "counted from 1"),
+    ("sd-1-ranks", (3.5, 35 / 12, 0.540), "a variance"),
+    ("sd-1-ranks", (3.5, 1.71, 1.71 / 10), "falls like 1/n"),
     ("sd-2-labels", (0.0625, 0.289, 6), "one side only"),
     ("sd-2-labels", (0.125, 2 * 28 / 256, 6), "more uneven"),
     ("sd-2-labels", (0.125, 0.289, 5), "still above"),

@@ -5,7 +5,8 @@ import pytest
 from prose import prose
 
 from figures.experiments import runner, significance
-from figures.experiments.salimbeni2018 import ranks
+from figures.experiments.salimbeni2018 import problems, ranks, tables, waves
+from pepcore import datasets
 
 SAID = prose("study-decoupled")
 NATURAL, PLAIN = ("CoupledNat", "OrthNat"), ("Coupled", "Orth", "Hybrid", "Decoupled")
@@ -60,7 +61,7 @@ def test_natural_steps_in_the_printed_ranks_of_classification():
     assert np.ptp(near) < apart / 2 < apart < rank["Decoupled"] - rank["OrthNat"]
     assert f"Even with the paper's 19 sets Nemenyi's distance is {apart:.1f} ranks." in SAID
     assert "In classification the ranks of the bases hardly differ, except for *Decoupled*." in SAID
-    assert "Over the paper's 19 sets it is behind *OrthNat* by more than Nemenyi's distance." in SAID
+    assert "Over the paper's 19 sets *Decoupled* is behind *OrthNat* by more than Nemenyi's distance." in SAID
 
 
 # Regression -----------------------------------------------------------------------------------------------------------
@@ -92,9 +93,9 @@ def test_how_far_the_orthogonal_basis_is_behind_at_equal_time():
 
 
 def test_the_older_basis_is_last_on_every_set_here_and_in_the_paper(ours, theirs):
-    for tables in (ours, theirs):
-        assert (tables["error"].idxmax(axis=1) == "Decoupled").all()
-        assert (tables["log_likelihood"].idxmin(axis=1) == "Decoupled").all()
+    for cells in (ours, theirs):
+        assert (cells["error"].idxmax(axis=1) == "Decoupled").all()
+        assert (cells["log_likelihood"].idxmin(axis=1) == "Decoupled").all()
     assert "*Decoupled* is last everywhere, in the paper and here." in SAID
 
 
@@ -225,3 +226,148 @@ def test_what_the_four_guesses_change_on_magic(magic):
 
 def test_the_easy_split_is_one_of_eight():
     assert len(runner.results("magic_splits")) == 8 and "of eight splits, the one on which a support vector machine" in SAID
+
+
+# Sets with classes ----------------------------------------------------------------------------------------------------
+
+@pytest.fixture(scope="module")
+def classes():
+    """Our sets with classes: what -> (sets, methods)."""
+    return {what: ranks.ours("classification", what) for what in ("error", "log_likelihood", "bound")}
+
+
+@pytest.fixture(scope="module")
+def printed_classes(classes):
+    """The paper's cells of the same sets."""
+    sets = classes["error"].index
+    return {what: ranks.published("classification", what).loc[sets] for what in ("error", "log_likelihood")}
+
+
+def wrong(name, errors):
+    """Labels (methods,) that are wrong on the test rows, in ascending order, and how many rows these are."""
+    rows = waves.ROWS if name == waves.NAME else datasets.registry[name].N
+    test = rows - round(problems.TRAINED * rows)
+    return np.sort(np.round(errors.loc[name] * test)).astype(int), test
+
+
+def test_how_many_sets_of_how_many_classes(classes):
+    assert [len(ranks.published("classification", "error")), len(classes["error"])] == [19, 10]
+    assert f"10 of them: {len(tables.BINARY)} with two classes, {len(tables.MANY)} with more" in SAID
+    assert set(tables.MANY) - set(tables.CLOCKED) == {"waveform-noise"} and "Six methods were trained on ten" in SAID
+
+
+def test_who_is_first_and_last_in_classification(classes):
+    rank = ranks.ranks(classes["error"], "error")
+    assert list(rank.sort_values().index[:2]) == ["Coupled_400", "OrthNat"]
+    assert rank["OrthNat"] - rank["Coupled_400"] == pytest.approx(1 / 20) and ranks.best("classification", "error").low == 0
+    assert "With all ten sets *Coupled* is first by error, just ahead of *OrthNat*, which is first in the paper." in SAID
+    assert ranks.leaders(classes["log_likelihood"], "log_likelihood") == ["Orth"]
+    assert "But by error *Coupled* is first, a twentieth of a rank ahead of *OrthNat*, and by log-likelihood *Orth* is." in SAID
+
+
+def test_decoupled_is_last_in_classification_here_and_in_the_paper(classes, printed_classes):
+    whole = {what: ranks.published("classification", what) for what in printed_classes}
+    for tables_of in (classes, printed_classes, whole):
+        assert all(ranks.ranks(tables_of[what], what).idxmax() == "Decoupled" for what in whole)
+    assert "*Decoupled* is last by both losses, in our numbers and in the paper's." in SAID
+
+
+def test_all_methods_of_classification_lie_within_nemenyis_distance(classes):
+    apart = significance.critical_difference(*reversed(classes["error"].shape))
+    assert all(np.ptp(ranks.ranks(classes[what], what)) < apart for what in ("error", "log_likelihood"))
+    assert "But all six methods lie within Nemenyi's distance." in SAID
+
+
+def test_without_which_sets_another_method_is_first(classes):
+    first = {name: ranks.leaders(classes["error"].drop(index=name), "error") for name in classes["error"].index}
+    assert sum(who != ["Coupled_400"] for who in first.values()) == 5
+    assert "for five of the sets, leaving out that set alone puts another method first." in SAID
+    assert sum(map(len, first.values())) > len(first) == 10 and "so their sum is more than ten;" in SAID
+
+
+def test_the_lead_at_equal_time_in_classification(classes):
+    value, low, high = ranks.behind_at_equal_time("classification")
+    assert f"the error of *OrthNat* is smaller by {-value:.3f} than that of *CoupledNat*." in SAID
+    assert f"The interval for other sets, {-high:.4f} to {-low:.3f}, just excludes zero" in SAID
+    difference = classes["error"]["OrthNat"] - classes["error"]["CoupledNat_400"]
+    clocked = difference.index.isin(tables.CLOCKED)
+    assert clocked.sum() == (~clocked).sum() == 5 and difference[clocked].max() < 0
+    assert f"both made all 10 000 steps, it is behind by {difference[~clocked].mean():.4f}." in SAID
+
+
+def test_how_many_more_steps_the_orthogonal_basis_made_within_the_limit():
+    runs = runner.results("salimbeni_tables")
+    steps = runs[runs["data"].isin(tables.CLOCKED)].pivot(index="data", columns="method", values="steps")
+    ratio = steps["OrthNat"] / steps["CoupledNat_400"]
+    assert f"where *OrthNat* made {ratio.min():.1f} to {ratio.max():.1f} times as many steps." in SAID
+    assert (round(steps.loc["letter"].min(), -2), round(steps.loc["letter"].max(), -2)) == (1400, 2700)
+    assert "the time limit ended our runs after 1400 to 2700 steps." in SAID
+    rest = runs[~runs["data"].isin(tables.CLOCKED)]
+    assert (rest["steps"] == tables.STEPS).all() and (steps < tables.STEPS).to_numpy().mean() > 0.5
+
+
+def test_on_three_sets_few_labels_differ(classes):
+    for name, rows in (("ringnorm", 740), ("twonorm", 740)):
+        labels, test = wrong(name, classes["error"])
+        assert test == rows and np.ptp(labels) <= 3
+    labels, test = wrong("pendigits", classes["error"])
+    assert (labels.max(), test) == (6, 1099)
+    assert "On ringnorm and twonorm the six methods differ by at most three of 740 test labels." in SAID
+    assert "On pendigits no method has more than six of 1099 labels wrong." in SAID
+
+
+def test_the_labels_of_the_caption(classes):
+    spread = {name: np.ptp(wrong(name, classes["error"])[0]) for name in ("pendigits", "shuttle")}
+    assert spread == {"pendigits": 4, "shuttle": 18}
+    assert "In our runs the methods differ by at most four labels on pendigits and eighteen on shuttle." in SAID
+
+
+def test_the_alternative_text_of_the_sets_with_classes(classes, printed_classes):
+    over = [ranks.excess(cells["error"], "error") for cells in (classes, printed_classes)]
+    near = ["ringnorm", "twonorm", "magic", "adult", "waveform", "satellite", "waveform-noise"]
+    assert all(table.loc[near].max(axis=None) < 1.255 for table in over)
+    assert all(table.loc[["shuttle", "letter"]].max(axis=1).min() > 1.5 for table in over)
+    assert over[0].loc["pendigits"].max() == pytest.approx(3) and over[1].loc["pendigits"].max() < 1.25
+    assert 3 < max(table.max(axis=None) for table in over) < 3.5 and all(table.max().min() > 1 for table in over)
+    assert all(table.loc["letter"].idxmax() == "Decoupled" for table in over)
+    assert "within a quarter of the best, in both panels." in SAID and "up to more than three times the best." in SAID
+
+
+@pytest.mark.parametrize("name", ["waveform", "waveform-noise"])
+def test_the_highest_bound_may_predict_worst(name, classes):
+    errors, likely, bounds = (classes[what].loc[name] for what in ("error", "log_likelihood", "bound"))
+    assert {bounds.idxmax(), errors.idxmax(), likely.idxmin()} == {"CoupledNat_400"}
+    assert ("On waveform and on waveform-noise *CoupledNat* has the highest bound, and the worst error and the worst "
+            "likelihood.") in SAID
+
+
+def test_the_lowest_bound_may_predict_best(classes):
+    last = classes["bound"].loc["waveform-noise"].idxmin(), classes["error"].loc["waveform-noise"].idxmin()
+    assert last == ("Decoupled", "Decoupled")
+    assert "On waveform-noise *Decoupled* has the lowest bound, and the smallest error." in SAID
+
+
+def test_on_ringnorm_bound_and_likelihood_agree(classes):
+    assert classes["bound"].loc["ringnorm"].idxmax() == classes["log_likelihood"].loc["ringnorm"].idxmax() == "Coupled_400"
+    assert "On ringnorm, in contrast, *Coupled* with Adam has both the highest bound and the best likelihood." in SAID
+
+
+NATURAL_OVER_ADAM = [("OrthNat", "Orth"), ("CoupledNat_400", "Coupled_400")]
+
+
+@pytest.mark.parametrize(("natural", "adam"), NATURAL_OVER_ADAM)
+def test_on_shuttle_natural_steps_predict_worse(natural, adam, classes, printed_classes):
+    for cells in (classes, printed_classes):
+        assert cells["error"].loc["shuttle", natural] > cells["error"].loc["shuttle", adam]
+        assert cells["log_likelihood"].loc["shuttle", natural] < cells["log_likelihood"].loc["shuttle", adam]
+    assert classes["bound"].loc["shuttle"].idxmax() == "OrthNat"
+    assert "On shuttle natural steps predict worse than Adam with either basis, in the paper too, although the bound" in SAID
+
+
+@pytest.mark.parametrize(("natural", "adam"), NATURAL_OVER_ADAM)
+def test_on_letter_natural_steps_have_the_smaller_error_in_short_runs_only(natural, adam, classes, printed_classes):
+    assert classes["error"].loc["letter", natural] < classes["error"].loc["letter", adam]
+    assert printed_classes["error"].loc["letter", natural] > printed_classes["error"].loc["letter", adam]
+    assert (classes["error"].loc["letter"] > printed_classes["error"].loc["letter"]).all()
+    assert "There all our errors are larger than the paper's, and natural steps have a smaller error than Adam" in SAID
+    assert "In the paper, after 20 000 steps, Adam has the smaller error." in SAID

@@ -59,6 +59,12 @@ def ranks(cells, metric):
     return cells.rank(axis=1, ascending=metric != "log_likelihood").mean()
 
 
+def leaders(cells, metric):
+    """The methods with the best average rank, more than one where they share it."""
+    found = ranks(cells, metric)
+    return list(found.index[np.isclose(found, found.min())])
+
+
 def _of_ranks(cells, metric, statistic):
     """A function of a dict of method -> average rank over the sets, with its interval for other sets."""
     places = cells.rank(axis=1, ascending=metric != "log_likelihood")

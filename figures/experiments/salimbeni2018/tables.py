@@ -11,13 +11,14 @@ the column `steps` says where.
 import math
 import time
 
+from figures.experiments.salimbeni2018 import waves
 from figures.experiments.salimbeni2018.problems import options_of, problem
 from pepcore import decoupled
 
 REGRESSION = ("kin40k", "pol", "elevators", "protein", "keggdirected", "keggundirected", "bike")
-BINARY = ("ringnorm", "twonorm", "magic")
+BINARY = ("ringnorm", "twonorm", "magic", "adult")
 CLOCKED = ("waveform", "satellite", "pendigits", "shuttle", "letter")
-MANY = CLOCKED
+MANY = (*CLOCKED, waves.NAME)
 SETS = (*REGRESSION, *BINARY, *MANY)
 METHODS = {"Coupled_300": ("Coupled", 300), "CoupledNat_300": ("CoupledNat", 300), "Coupled_400": ("Coupled", 400),
            "CoupledNat_400": ("CoupledNat", 400), "OrthNat": ("OrthNat", 300), "Orth": ("Orth", 300),
