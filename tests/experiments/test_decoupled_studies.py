@@ -291,8 +291,8 @@ def test_orthogonal_against_coupled_at_equal_time(monkeypatch):
     results = cells("regression", OrthNat=0.5, CoupledNat_400=0.6)
     results.loc[(results["data"] == "bike") & (results["method"] == "OrthNat"), "rmse"] = 0.6
     monkeypatch.setattr(salimbeni_ranks.runner, "results", {"salimbeni_tables": results}.get)
-    value, low, high = salimbeni_ranks.behind_at_equal_time("regression")
-    assert value == pytest.approx(-0.1 * 6 / 7) and low == pytest.approx(-0.1) and value < high < 0
+    found = salimbeni_ranks.behind_at_equal_time("regression")
+    assert found.value == pytest.approx(-0.1 * 6 / 7) and found == pytest.approx(significance.student([-0.1] * 6 + [0.0]))
     assert salimbeni_ranks.behind_in_median("regression", "OrthNat").value == 0
     assert salimbeni_ranks.behind_in_median("regression", "Orth").value > 0
 

@@ -10,6 +10,7 @@ from pepcore import datasets
 
 SAID = prose("study-decoupled")
 NATURAL, PLAIN = ("CoupledNat", "OrthNat"), ("Coupled", "Orth", "Hybrid", "Decoupled")
+NATURAL_OVER_ADAM = [("OrthNat", "Orth"), ("CoupledNat_400", "Coupled_400")]
 STOPS = (10, 30, 100, 300, 1000, 3000, 10_000, 20_000)
 
 
@@ -61,7 +62,8 @@ def test_natural_steps_in_the_printed_ranks_of_classification():
     assert np.ptp(near) < apart / 2 < apart < rank["Decoupled"] - rank["OrthNat"]
     assert f"Even with the paper's 19 sets Nemenyi's distance is {apart:.1f} ranks." in SAID
     assert "In classification the ranks of the bases hardly differ, except for *Decoupled*." in SAID
-    assert "Over the paper's 19 sets *Decoupled* is behind *OrthNat* by more than Nemenyi's distance." in SAID
+    assert rank["Decoupled"] - rank["CoupledNat_400"] > apart
+    assert "*Decoupled* is behind both methods with natural steps by more than Nemenyi's distance, and on our" in SAID
 
 
 # Regression -----------------------------------------------------------------------------------------------------------
@@ -70,7 +72,7 @@ def test_natural_steps_have_the_smaller_error_on_every_set(ours):
     found = ranks.natural_ahead("regression")
     assert found.value == 100 and len(ours["error"]) == 7
     assert "the error is smaller on all seven sets." in SAID
-    assert f"The interval for other sets begins at {found.low:.0f} % of the pairs" in SAID
+    assert f"On other sets the share may be as low as {found.low:.0f} % of the pairs" in SAID
 
 
 def test_more_coupled_points_are_best_at_equal_time(ours):
@@ -83,13 +85,14 @@ def test_more_coupled_points_are_best_at_equal_time(ours):
 def test_how_long_the_runs_at_equal_time_took(ours):
     seconds = runner.results("salimbeni_tables").groupby(["data", "method"])["seconds"].mean().unstack().loc[ours["error"].index]
     longer = seconds["CoupledNat_400"] / seconds["OrthNat"]
-    assert f"between {longer.min():.1f} and {longer.max():.1f} times the time of *OrthNat*." in SAID
+    assert f"between {longer.min():.1f} and {longer.max():.1f} times the time of *OrthNat*, roughly measured" in SAID
 
 
 def test_how_far_the_orthogonal_basis_is_behind_at_equal_time():
     value, low, high = ranks.behind_at_equal_time("regression")
-    assert f"the error of *OrthNat* is larger by {value:.3f}." in SAID
-    assert f"The interval for other sets, {low:.3f} to {high:.3f}, excludes zero" in SAID
+    assert f"the error of *OrthNat* is larger by {value:.3f}. But half of that comes from kin40k." in SAID
+    assert low < 0 < high
+    assert f"Student's interval for the mean over other sets, \N{MINUS SIGN}{-low:.3f} to {high:.3f}, holds zero" in SAID
 
 
 def test_the_older_basis_is_last_on_every_set_here_and_in_the_paper(ours, theirs):
@@ -220,8 +223,15 @@ def test_what_the_four_guesses_change_on_magic(magic):
     assert abs(gain["twice as long"]) < 0.1 and "Twice the iterations change almost nothing." in SAID
     assert f"{gain['each its own']:.1f}" == "0.5" and "A lengthscale for each input helps by half a percentage point." in SAID
     assert 0.7 < gain["easy split"] / (before - printed["CoupledNat_400"]) < 0.8
-    assert "Other test rows help most: they remove three quarters of the difference." in SAID
+    assert "Other test rows help most: they remove three quarters of the difference in error" in SAID
     assert f"Here the easy one changed that of *CoupledNat* by {gain['easy split']:.1f} percentage points." in SAID
+
+
+def test_what_the_easy_split_changes_in_log_likelihood():
+    ours, theirs = (of("classification", "log_likelihood").loc["magic", "CoupledNat_400"] for of in (ranks.ours, ranks.published))
+    guesses = runner.results("salimbeni_magic").set_index(["guess", "method"])["log_likelihood"]
+    assert (guesses["easy split", "CoupledNat_400"] - ours) / (theirs - ours) == pytest.approx(0.4, abs=0.02)
+    assert "in error, and two fifths of that in log-likelihood." in SAID
 
 
 def test_the_easy_split_is_one_of_eight():
@@ -262,6 +272,9 @@ def test_who_is_first_and_last_in_classification(classes):
     assert rank["OrthNat"] - rank["Coupled_400"] == pytest.approx(1 / 20) and ranks.best("classification", "error").low == 0
     assert "With all ten sets *Coupled* is first by error, just ahead of *OrthNat*, which is first in the paper." in SAID
     assert ranks.leaders(classes["log_likelihood"], "log_likelihood") == ["Orth"]
+    assert ranks.natural_in_rank("classification").value == 1
+    natural = [f"from {rank[adam]:.2f} to {rank[basis]:.2f}" for basis, adam in NATURAL_OVER_ADAM]
+    assert f"of the orthogonal basis, {natural[0]}, but not that of the coupled basis, which goes {natural[1]}." in SAID
     assert "But by error *Coupled* is first, a twentieth of a rank ahead of *OrthNat*, and by log-likelihood *Orth* is." in SAID
 
 
@@ -288,11 +301,12 @@ def test_without_which_sets_another_method_is_first(classes):
 def test_the_lead_at_equal_time_in_classification(classes):
     value, low, high = ranks.behind_at_equal_time("classification")
     assert f"the error of *OrthNat* is smaller by {-value:.3f} than that of *CoupledNat*." in SAID
-    assert f"The interval for other sets, {-high:.4f} to {-low:.3f}, just excludes zero" in SAID
+    assert low < 0 < high
+    assert f"Student's interval, \N{MINUS SIGN}{-low:.3f} to {high:.3f}, holds zero" in SAID
     difference = classes["error"]["OrthNat"] - classes["error"]["CoupledNat_400"]
     clocked = difference.index.isin(tables.CLOCKED)
     assert clocked.sum() == (~clocked).sum() == 5 and difference[clocked].max() < 0
-    assert f"both made all 10 000 steps, it is behind by {difference[~clocked].mean():.4f}." in SAID
+    assert f"On the other five both made 10 000 steps, and *OrthNat* is behind by {difference[~clocked].mean():.4f}." in SAID
 
 
 def test_how_many_more_steps_the_orthogonal_basis_made_within_the_limit():
@@ -301,19 +315,18 @@ def test_how_many_more_steps_the_orthogonal_basis_made_within_the_limit():
     ratio = steps["OrthNat"] / steps["CoupledNat_400"]
     assert f"where *OrthNat* made {ratio.min():.1f} to {ratio.max():.1f} times as many steps." in SAID
     assert (round(steps.loc["letter"].min(), -2), round(steps.loc["letter"].max(), -2)) == (1400, 2700)
-    assert "the time limit ended our runs after 1400 to 2700 steps." in SAID
+    assert "the time limit ended our runs on letter after 1400 to 2700 steps." in SAID
     rest = runs[~runs["data"].isin(tables.CLOCKED)]
     assert (rest["steps"] == tables.STEPS).all() and (steps < tables.STEPS).to_numpy().mean() > 0.5
 
 
-def test_on_three_sets_few_labels_differ(classes):
-    for name, rows in (("ringnorm", 740), ("twonorm", 740)):
-        labels, test = wrong(name, classes["error"])
-        assert test == rows and np.ptp(labels) <= 3
-    labels, test = wrong("pendigits", classes["error"])
-    assert (labels.max(), test) == (6, 1099)
-    assert "On ringnorm and twonorm the six methods differ by at most three of 740 test labels." in SAID
-    assert "On pendigits no method has more than six of 1099 labels wrong." in SAID
+@pytest.mark.parametrize(("name", "most", "rows", "words"), [
+    ("ringnorm", 1, 740, "at most three of 740 test labels on ringnorm and twonorm"),
+    ("twonorm", 3, 740, "at most three of 740 test labels on ringnorm and twonorm"),
+    ("pendigits", 4, 1099, "four of 1099 on pendigits"), ("waveform-noise", 10, 500, "and ten of 500 on waveform-noise.")])
+def test_how_few_labels_differ(name, most, rows, words, classes):
+    labels, test = wrong(name, classes["error"])
+    assert (np.ptp(labels), test) == (most, rows) and words in SAID
 
 
 def test_the_labels_of_the_caption(classes):
@@ -341,18 +354,9 @@ def test_the_highest_bound_may_predict_worst(name, classes):
             "likelihood.") in SAID
 
 
-def test_the_lowest_bound_may_predict_best(classes):
-    last = classes["bound"].loc["waveform-noise"].idxmin(), classes["error"].loc["waveform-noise"].idxmin()
-    assert last == ("Decoupled", "Decoupled")
-    assert "On waveform-noise *Decoupled* has the lowest bound, and the smallest error." in SAID
-
-
 def test_on_ringnorm_bound_and_likelihood_agree(classes):
     assert classes["bound"].loc["ringnorm"].idxmax() == classes["log_likelihood"].loc["ringnorm"].idxmax() == "Coupled_400"
     assert "On ringnorm, in contrast, *Coupled* with Adam has both the highest bound and the best likelihood." in SAID
-
-
-NATURAL_OVER_ADAM = [("OrthNat", "Orth"), ("CoupledNat_400", "Coupled_400")]
 
 
 @pytest.mark.parametrize(("natural", "adam"), NATURAL_OVER_ADAM)
@@ -369,5 +373,14 @@ def test_on_letter_natural_steps_have_the_smaller_error_in_short_runs_only(natur
     assert classes["error"].loc["letter", natural] < classes["error"].loc["letter", adam]
     assert printed_classes["error"].loc["letter", natural] > printed_classes["error"].loc["letter", adam]
     assert (classes["error"].loc["letter"] > printed_classes["error"].loc["letter"]).all()
-    assert "There all our errors are larger than the paper's, and natural steps have a smaller error than Adam" in SAID
-    assert "In the paper, after 20 000 steps, Adam has the smaller error." in SAID
+    assert classes["log_likelihood"].loc["letter", natural] < classes["log_likelihood"].loc["letter", adam]
+    assert "All our errors are larger than the paper's." in SAID
+    assert "Natural steps have a smaller error than Adam with either basis, but a lower likelihood." in SAID
+    assert "In the paper, after 20 000 steps, Adam has the smaller error on letter." in SAID
+
+
+def test_where_else_our_errors_differ_from_the_papers(classes, printed_classes):
+    larger = 100 * (classes["error"] - printed_classes["error"])
+    assert (larger.loc["adult"] > 1).sum() == 5 and np.round(-larger.loc["waveform-noise"]).between(3, 5).all()
+    assert "(On adult, five of the six are more than one point larger." in SAID
+    assert "On waveform-noise, where the rows are drawn anew, all are three to five points smaller." in SAID

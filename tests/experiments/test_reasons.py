@@ -99,8 +99,8 @@ def test_the_medians_of_the_orthogonal_basis(errors):
     assert (medians.nsmallest(2).index == ["OrthNat", "Orth"]).all()
     assert WHY["sal-tab2-median"].startswith(
         f"OrthNat has a smaller median, {medians['OrthNat']:.1f} % against {medians['Orth']:.1f} %. Ten of the paper's nineteen")
-    assert ranks.behind_in_median("classification")[1:] == (1, 5)
-    assert "With other sets any place but the first is possible." in WHY["sal-tab2-median"]
+    assert ranks.behind_in_median("classification").low <= 1 and ranks.behind_in_median("classification").high == 5
+    assert "With other sets nearly any place is possible." in WHY["sal-tab2-median"]
 
 
 @pytest.mark.parametrize("task", ["regression", "classification"])
@@ -128,15 +128,24 @@ def test_on_how_many_sets_orthnat_is_ahead(errors):
     assert "OrthNat is ahead on seven of our ten sets" in WHY["sal-time-classification"]
 
 
+def test_what_decides_at_equal_time_in_regression(errors):
+    cells, why = errors["regression"], WHY["sal-time-regression"]
+    difference = cells["OrthNat"] - cells["CoupledNat_400"]
+    assert difference["kin40k"] / difference.sum() == pytest.approx(0.5, abs=0.02)
+    assert "but half of the difference is on kin40k." in why
+    assert (difference > 0).all() and significance.of_means([difference]).low > 0
+    assert significance.exact_percentage(0, len(difference)).high < 50
+    assert "By a bootstrap interval, our first, which is too narrow for seven sets, the verdict was not reproduced" in why
+
+
 def test_how_little_decides_at_equal_time_in_classification(errors):
     cells, why = errors["classification"], WHY["sal-time-classification"]
     difference = cells["OrthNat"] - cells["CoupledNat_400"]
-    without = [significance.of_means([difference.drop(index=name)]).high >= 0 for name in cells.index]
-    first = significance.of_means([difference.drop(index=["adult", "waveform-noise"])])
-    assert sum(without) == 6 and first.low < 0 < first.high
-    assert "without any one of six of them the interval holds 0, as it did for our first eight sets." in why
+    drawn = [significance.of_means([difference.sample(frac=1, random_state=order)]).high for order in range(40)]
+    assert significance.of_means([difference]).high < 0 and min(drawn) < 0 < max(drawn)
+    assert "it would be reproduced by less than the draws of the bootstrap move it." in why
     assert significance.exact_percentage((difference < 0).sum(), len(cells)).low < 50
-    assert "by it the verdict would be inconclusive." in why
+    assert "by it, too, the verdict is inconclusive." in why
     clocked = difference.index.isin(tables.CLOCKED)
     assert f"The lead is {-difference[clocked].mean():.4f} on the five sets with a limit on time" in why
     assert f"OrthNat is behind by {difference[~clocked].mean():.4f}." in why and clocked.sum() == (~clocked).sum() == 5
@@ -209,7 +218,7 @@ def test_what_natural_steps_do_to_the_error_in_regression(errors):
                      for cells in (errors["regression"], printed))
     assert f"By {100 * (1 - ratio.max()):.1f} to {100 * (1 - ratio.min()):.1f} % of the error" in why
     assert f"in the paper by up to {100 * (1 - theirs.min()):.0f} %" in why
-    assert f"leave room for {ranks.natural_ahead('regression').low:.0f} % of others" in why
+    assert f"the share on other sets may be as low as {ranks.natural_ahead('regression').low:.0f} %." in why
 
 
 def test_how_far_orth_was_after_the_longer_run():

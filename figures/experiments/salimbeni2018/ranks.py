@@ -90,10 +90,10 @@ def worst(task, metric, method="Decoupled"):
 def behind_at_equal_time(task):
     """The error of OrthNat less that of CoupledNat with 400 points, which takes as long: mean over the sets.
 
-    The interval is that of other sets.
+    The interval is Student's, since the sets are few.
     """
     cells = ours(task, "error")
-    return significance.of_means([cells["OrthNat"] - cells["CoupledNat_400"]])
+    return significance.student(cells["OrthNat"] - cells["CoupledNat_400"])
 
 
 def behind_in_median(task, method="Orth"):
