@@ -146,7 +146,7 @@ def bootstrap(table, statistic):
 
 
 def student(values):
-    """The mean of a few independent values, such as those of three draws of the data or of ten data sets, with Student's interval."""
+    """The mean of a few independent values, such as those of ten data sets, with Student's interval."""
     mean, half = np.mean(values), stats.t.ppf((1 + LEVEL) / 2, len(values) - 1) * stats.sem(values)
     return Estimate(float(mean), float(mean - half), float(mean + half))
 
