@@ -169,8 +169,8 @@ def test_assistive_technology_finds_no_obstacle(browser, address, name):
     found = {}
     for theme in ("dark", "light"):
         page.emulate_media(color_scheme=theme)
-        page.wait_for_timeout(500)
-        assert page.evaluate("document.documentElement.dataset.theme") == theme
+        page.wait_for_function("theme => document.documentElement.dataset.theme === theme", arg=theme)
+        page.wait_for_timeout(500)      # for colours that change step by step
         found[theme] = page.evaluate(OBSTACLES)
     page.close()
     assert found == {"dark": [], "light": []}
