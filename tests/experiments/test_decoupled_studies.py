@@ -366,6 +366,6 @@ def test_summaries_over_the_sets_compare_means_medians_and_ranks(monkeypatch):
 
 def test_methods_that_share_the_best_rank_lead_together():
     table = salimbeni_ranks.ours("regression", "error", cells("regression", OrthNat=0.5, Orth=0.5))
-    assert salimbeni_ranks.leaders(table, "error") == ["OrthNat", "Orth"]
-    assert salimbeni_ranks.leaders(-table, "log_likelihood") == ["OrthNat", "Orth"]
-    assert salimbeni_ranks.leaders(table, "log_likelihood") == ["Decoupled"]
+    assert salimbeni_ranks.leaders(salimbeni_ranks.ranks(table, "error")) == ["OrthNat", "Orth"]
+    assert salimbeni_ranks.leaders(salimbeni_ranks.ranks(-table, "log_likelihood")) == ["OrthNat", "Orth"]
+    assert salimbeni_ranks.leaders(salimbeni_ranks.ranks(table, "log_likelihood")) == ["Decoupled"]

@@ -59,9 +59,8 @@ def ranks(cells, metric):
     return cells.rank(axis=1, ascending=metric != "log_likelihood").mean()
 
 
-def leaders(cells, metric):
-    """The methods with the best average rank, more than one where they share it."""
-    found = ranks(cells, metric)
+def leaders(found):
+    """The methods with the best of the average ranks `found` (methods,), more than one where they share it."""
     return list(found.index[np.isclose(found, found.min())])
 
 
