@@ -99,6 +99,11 @@ def test_sweeps_find_a_better_q_for_the_places_of_vi():
             f"{100 * runs['error_rate'].min():.1f} to {100 * runs['error_rate'].max():.1f} %.") in WHY["vil-fig3-error"]
 
 
+def test_how_much_sooner_sep_is_by_log_loss_on_satellite():
+    assert all(2.25 < villacampa_claims.satellite_head_start(M) < 2.75 for M in (4, 20))
+    assert "At M = 4 and 20 SEP is about two and a half times sooner (medians of the splits)." in WHY["vil-fig4"]
+
+
 def test_who_ends_with_the_smallest_log_loss_on_satellite():
     last = runner.results("vil_fig4").groupby(["M", "method"])[f"nll_{fig4.CHECKPOINTS[-1]}"].mean().unstack()
     assert list(last.idxmin(axis=1)) == ["gfitc", "sep", "sep"]
