@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from prose import prose
 
 from figures.experiments import mnist, runner, significance, tables
 from figures.experiments.villacampa2017 import (
@@ -66,7 +67,7 @@ def test_the_beginning_of_a_committed_run_comes_out_again(update):
         assert again[f"evidence_{number}"] == pytest.approx(row[f"evidence_{number}"], rel=tolerance)
 
 
-@pytest.mark.parametrize(("twin", "most"), [("rounding", 0.291), ("start", 10.459)])
+@pytest.mark.parametrize(("twin", "most"), [("rounding", 0.291), ("start", 11.270)])
 def test_twins_of_the_runs_end_as_far_apart_as_the_ledger_says(twin, most):
     apart = path.apart(runner.results("vil_path"), runner.results("vil_fig1"), twin)
     assert len(apart) == 60 and apart.max() == pytest.approx(most, abs=0.005)      # per cent
@@ -77,9 +78,14 @@ def test_what_is_said_of_the_ends_on_vehicle():
                     for runs in (runner.results("vil_fig1"), runner.results("vil_path").query("twin == 'start'")))
     apart = 100 * np.ptp(ends, axis=1) / ends.median(axis=1).abs()
     gradients = 100 * (ends["inner"] - ends["inner-exact"]).abs() / ends[["inner", "inner-exact"]].abs().mean(axis=1)
-    assert (len(ends), (apart <= 3).sum(), (gradients <= 2).sum()) == (20, 6, 14)
-    assert 9 <= apart.max() < 9.5 and 8.5 <= gradients.max() < 9
-    assert (ends.idxmax(axis=1) != others.idxmax(axis=1)).sum() == 10
+    assert (len(ends), (apart <= 3).sum(), (gradients <= 2).sum()) == (20, 5, 14)
+    assert 8.5 <= apart.max() < 9 and 8.5 <= gradients.max() < 9
+    assert (ends.idxmax(axis=1) != others.idxmax(axis=1)).sum() == 9
+    time = fig1.summary(runner.results("vil_fig1")).xs("outer", level="update")["time"].median()
+    said = prose("stochastic-ep-many-classes")
+    assert 3.25 < time < 3.75 and "three and a half times sooner in the median" in said
+    assert "fifteen of the twenty splits exceed that, and the worst ends are 9 % apart." in said
+    assert "a run may end 11 % away, and on nine of the twenty splits another update is then the highest." in said
 
 
 def test_a_twin_with_other_inputs_keeps_its_start_and_one_with_another_start_does_not():
