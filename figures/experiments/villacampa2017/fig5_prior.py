@@ -1,7 +1,8 @@
 """MNIST, ten classes: what VI makes of it from the prior, without the head start that `vil_fig5` gives it.
 
 Pseudo-inputs that all classes share, five epochs, three lengths of the natural-gradient step, five seeds; the step 0 stands for
-the default, 1/t until every image had its turn and a batch's share of them afterwards. Which digits are lost depends on rounding.
+the default, 1/t until every image had its turn and a batch's share of them afterwards. Where the code or the processor changes,
+other digits may be lost.
 """
 
 import numpy as np
