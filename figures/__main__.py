@@ -157,7 +157,7 @@ def show_status(options):
         for line in state.details() if options.id else filter(None, [state.complaint]):
             print(line)
     if not options.id:
-        print(f"{sum(state.hours for state in chosen):.0f} hours of one processor done, "
+        print(f"{sum(state.hours for state in chosen):.0f} hours with one thread done, "
               f"{sum(state.hours_left for state in chosen):.0f} left")
     return 2 if any(state.corrupt for state in chosen) else 0
 

@@ -31,7 +31,7 @@ def total(found, again):
     hours, left = sum(state.hours for state in found), sum(state.hours_left for state in found)
     counted = ("rows", "equal", "rated", "rates_equal")
     repeated, equal, rates, rates_equal = (sum(entry[name] for entry in again.values()) for name in counted)
-    return (f"**{len(found)} studies hold {rows} rows, which took {hours:.0f} hours of one processor; "
+    return (f"**{len(found)} studies hold {rows} rows, which took {hours:.0f} hours with one thread; "
             f"{sum(len(state.missing) for state in found)} runs are missing, about {left:.0f} hours.** {dated} rows name "
             f"the code that computed them, and {stale} of these were computed by code other than the present. The others "
             f"are older: they name the first commit that contains them. {repeated} rows were computed once more: {equal} came "

@@ -55,20 +55,21 @@ def near(metric):
     return significance.of_means([100.0 * agree.groupby(level="data").mean()])
 
 
-def gap(first, second, metric, means=None):
-    """The mean over sets and M of the absolute difference between two methods' means, ours unless others are given."""
+def gaps(first, second, metric, means=None):
+    """For each set the mean over M of the absolute difference between two methods' means, ours unless others are given."""
     means = (ours(metric)["mean"] if means is None else means).unstack("method")
-    return float((means[first] - means[second]).abs().mean())
+    return (means[first] - means[second]).abs().groupby(level="data").mean()
 
 
 def gap_in_percent(first, second):
-    """That of the test errors in per cent."""
-    return 100 * gap(first, second, "error_rate")
+    """The mean over the sets of those of the test errors in per cent, with the interval of other sets."""
+    return significance.student(100 * gaps(first, second, "error_rate"))
 
 
 def similar(first, second, nats, percent):
-    """How many of two bounds are met, on the `gap` in NLL and on that in error."""
-    return int(gap(first, second, "nll") <= nats) + int(gap_in_percent(first, second) <= percent)
+    """How many of two bounds are met, on the mean over the sets of the `gaps` in NLL and on that in error; as for other sets."""
+    both = pd.concat([gaps(first, second, "nll"), 100 * gaps(first, second, "error_rate")], axis=1)
+    return significance.bootstrap(both, lambda rows: (rows.mean(axis=-2) <= [nats, percent]).sum(axis=-1))
 
 
 def far_behind(data, paired=False):

@@ -61,8 +61,14 @@ def satellite_sizes_first(metric="nll"):
 def satellite_stays_low(metric, method="vi"):
     """At how many of the three M the mean loss of a method ends at most 5 % above the lowest that it has reached."""
     runs = runner.results("vil_fig4").query("method == @method")
-    curves = [fig4.mean_curve(part, metric)[1] for _, part in runs.groupby("M")]
-    return float(sum(curve[-1] <= 1.05 * curve.min() for curve in curves))
+    losses = runs.pivot(index="split", columns="M", values=[f"{metric}_{number}" for number in fig4.CHECKPOINTS])
+
+    def count(rows):
+        mean = rows.mean(axis=-2)
+        curves = mean.reshape(*mean.shape[:-1], len(fig4.CHECKPOINTS), -1)
+        return (curves[..., -1, :] <= 1.05 * curves.min(axis=-2)).sum(axis=-1)
+
+    return significance.bootstrap(losses.reset_index(drop=True), count)
 
 
 def satellite_apart():
