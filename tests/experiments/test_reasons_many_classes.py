@@ -165,3 +165,10 @@ def test_vi_is_sooner_by_error_on_mnist():
 
 def test_where_the_interval_of_the_cells_begins():
     assert cells.near("error_rate").low < 80 and "for other sets, begins below 80" in WHY["vil-tab3-cells"]
+
+
+def test_on_which_set_the_error_of_vi_is_far_from_that_of_ep():
+    apart = 100 * cells.gaps("vi", "ep", "error_rate")
+    others = apart.drop("glass")
+    assert (f"On Glass the two are {apart['glass']:.1f} % apart, on the seven other sets {others.min():.1f} to {others.max():.1f} %."
+            in WHY["vil-vi-error"])
