@@ -103,7 +103,10 @@ def test_the_advice_for_a_mean(runs):
     by_error = measured.summary(runs, "squared error", by="point").loc[measured.CAUTIOUS]
     half = measured.summary(runs, "squared error").loc[measured.HALF, "regret"]
     assert f"its error was {by_error['regret']:.1f} % above that of the best power;" in SAID
-    assert f"that of always 0.5 was {half:.1f} % above it." in SAID
+    assert f"that of always 0.5 was {half:.1f} % above it (in hundredths of the logarithm, see the design)." in SAID
+    assert measured.summary(runs, "squared error").loc[1.0, "regret"] > 28
+    assert [f"{100 * np.expm1(each / 100):.2g}" for each in (8.5, 29)] == ["8.9", "34"]
+    assert "so that a difference of 8.5 % means 8.9 % more, and 29 % means 34 % more" in SAID
     low, high = (f"{by_error[end]:.1f}".replace("-", "−") for end in ("low", "high"))
     assert f"the 95 % interval of the difference, {low} to {high} %, includes zero." in SAID
 

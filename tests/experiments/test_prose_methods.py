@@ -132,7 +132,7 @@ def test_how_far_pseudo_inputs_leave_the_data():
     assert spread.verdict == "inconclusive" and 1.9 < spread.interval[0] < 2
     says("sparse-classification", "on every set the pseudo-inputs are farther off at $\\alpha = 1$ than at 0.",
          "From $\\frac34$ on, roughly a third or more of the pseudo-inputs lie outside the data",
-         "With only eight sets the ledger's verdict on this claim is still *inconclusive*, narrowly.")
+         "*inconclusive*: its interval begins just below our limit, twice as far as the data.")
 
 
 def test_vfe_is_nearest_in_probability_while_its_evidence_is_farthest():
