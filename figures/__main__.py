@@ -13,6 +13,7 @@ python -m figures rules          when the rules of the claims were written and c
 import argparse
 import io
 import math
+import os
 import sys
 import time
 from pathlib import Path
@@ -21,6 +22,9 @@ from figures.experiments import claims, executors, rules, runner, states, tables
 
 DRAWINGS = Path("_build/figures")
 PROBLEMS = (ValueError, OSError, RuntimeError)
+EXIT_CODES = "Exit codes: 0 done; 1 runs failed, or did not come out again; 2 wrong use, or a damaged table; 130 interrupted."
+COLUMNS = ("Stale: computed by other code or on other data than the present. Undated: from before rows said which code computed "
+           "them. Corrupt: lines that are not as they were written. A question mark: a guess, since no run has finished.")
 
 
 def main(arguments=None):
@@ -29,7 +33,12 @@ def main(arguments=None):
             stream.reconfigure(errors="replace")        # a terminal that has no Greek letters still shows the rest
     options = parser().parse_args(arguments)
     try:
-        return options.command(options)
+        status = options.command(options)
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:         # whoever reads, such as `head`, has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
     except PROBLEMS as problem:
         print(f"error: {problem}", file=sys.stderr)
         return 2
@@ -39,11 +48,11 @@ def main(arguments=None):
 
 
 def parser():
-    result = argparse.ArgumentParser(prog="python -m figures", description=__doc__.partition("\n")[0])
+    result = argparse.ArgumentParser(prog="python -m figures", description=__doc__.partition("\n")[0], epilog=EXIT_CODES)
     commands = result.add_subparsers(required=True, metavar="COMMAND")
 
-    def command(name, function, what):
-        added = commands.add_parser(name, help=what, description=what)
+    def command(name, function, what, more=""):
+        added = commands.add_parser(name, help=what, description=what, epilog=f"{more} {EXIT_CODES}")
         added.set_defaults(command=function)
         return added
 
@@ -58,7 +67,7 @@ def parser():
     run.add_argument("--retry", action="store_true", help="compute failed runs again")
     run.add_argument("--stale", action="store_true", help="compute again the runs that the present code did not compute, or "
                      "that do not say which code did; each old row stays until the new one is there")
-    status = command("status", show_status, "what is done, missing, stale, damaged, and the hours left")
+    status = command("status", show_status, "what is done, missing, stale, damaged, and the hours left", COLUMNS)
     status.add_argument("id", metavar="ID", nargs="?")
     verify = command("verify", verify_study, "compute some runs again and compare them with what is kept")
     verify.add_argument("id", metavar="ID")
@@ -141,6 +150,9 @@ def run_study(study, options, minutes):
     computed, failures = runner.run(study, splits=options.splits, retry=options.retry, stale=options.stale,
                                     execute=executor(options), budget_minutes=minutes)
     print(f"{study.id}: computed {computed} runs, {failures} of them failed; {progress_of(study)} in {study.file}")
+    if failures:
+        print("an old row of a run that failed this time is kept; the others are computed again with "
+              f"`python -m figures run {study.id} --retry`", file=sys.stderr)
     return 1 if failures else 0
 
 
@@ -164,16 +176,20 @@ def show_status(options):
 
 def verify_study(options):
     study, found = runner.load(options.id), []
+    if options.keep:
+        verification.kept()     # a file that cannot be read is no surprise after the first hour
     for one in verification.verify(study, options.sample, options.seed, executor(options)):
-        print(one, flush=True)
         found.append(one)
+        finished = [one for one in found if not one.error]
         if options.keep and not one.error:
-            verification.keep(study, [one for one in found if not one.error])
-    rated = [one for one in found if one.rated]
+            verification.keep(study, finished)
+        print(one, flush=True)
+    rated = [one for one in finished if one.rated]
     rates = f"{sum(one.rates_equal for one in rated)} of {len(rated)} with equal error rates; " if rated else ""
-    print(f"{study.id}: {len(found)} runs computed again, {sum(one.equal for one in found)} equal to the last digit; {rates}"
-          f"largest relative difference {max(one.largest for one in found):.1e}")
-    return 1 if any(one.error for one in found) else 0
+    failed = f"; {len(found) - len(finished)} failed" if len(found) > len(finished) else ""
+    print(f"{study.id}: {len(found)} runs computed again, {sum(one.equal for one in finished)} equal to the last digit; {rates}"
+          f"largest relative difference {max((one.largest for one in finished), default=0.0):.1e}{failed}")
+    return 1 if failed or any(one.same_code and one.same_machine and not one.equal for one in finished) else 0
 
 
 def mend_table(options):
@@ -195,11 +211,16 @@ def draw_study(options):
 
 
 def show_claims(options):
+    if options.update and (options.paper or options.verdict):
+        raise ValueError("--update measures all claims; leave out --paper and --verdict")
     if options.update:
         changed = claims.update()
         print(f"{len(changed)} claims changed: {', '.join(changed)}" if changed else "nothing changed")
         return 0
-    for claim in claims.ledger():
+    ledger = claims.ledger()
+    if options.paper and options.paper not in (papers := {claim.paper for claim in ledger}):
+        raise ValueError(f"no claim is of {options.paper!r}; the ledger has {', '.join(sorted(papers))}")
+    for claim in ledger:
         if options.paper in (None, claim.paper) and options.verdict in (None, claim.verdict):
             print(f"{claim.verdict:18} {claim.id}: {claim.statement}\n{'':18} paper: {claim.claimed}; ours: {claim.found}")
     return 0
@@ -221,6 +242,8 @@ def show_rules(options):
 
 def progress_of(study, state=None):
     state = state or states.state_of(study)
+    if not state.readable:
+        return "the table cannot be read"
     return f"{len(state.rows)} of {state.total} runs done" + (f", {state.failed} failed" if state.failed else "")
 
 

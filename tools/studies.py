@@ -47,7 +47,7 @@ def table(found, again):
 
 def line(state, again):
     """The row of one study, in HTML."""
-    runs = f"{len(state.rows)} of {state.total}" if state.missing else str(state.total)
+    runs = f"{len(state.rows)} of {state.total}" if state.missing else str(state.total) if state.readable else "?"
     left = f", {state.hours_left:.1f} left" if state.missing else ""
     title = re.sub("`([^`]*)`", r"<code>\1</code>", escape(re.sub(r"\s+", " ", state.study.title)))
     numbers = "".join(f"<td>{escape(cell)}</td>" for cell in (runs, f"{state.hours:.1f}{left}", converged(state.rows)))

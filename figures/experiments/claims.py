@@ -7,12 +7,11 @@
 import importlib
 import math
 import re
-import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from figures import FOLDER
-from figures.experiments import seals
+from figures.experiments import seals, toml
 from figures.experiments.verdicts import chosen
 
 FILE = FOLDER / "claims.toml"
@@ -107,10 +106,9 @@ def ledger(file=FILE):
         If the file holds an unknown field, an id twice, or a claim that is not measured and does not say why, or that
         is measured without a range that counts as reproduced.
     """
-    try:
-        tables = tomllib.loads(Path(file).read_text(encoding="utf-8"))["claim"]
-    except tomllib.TOMLDecodeError as problem:
-        raise ValueError(f"{file}: {problem}") from None
+    tables = toml.read(file).get("claim", [])
+    if not tables:
+        raise ValueError(f"{file} holds no claim; restore the file from the version control")
     claims = [_claim(file, number, table) for number, table in enumerate(tables, start=1)]
     ids = [claim.id for claim in claims]
     if twice := {name for name in ids if ids.count(name) > 1}:
@@ -175,8 +173,16 @@ def agree(first, second):
 
 
 def update(file=FILE):
-    """Measure all claims and write what came out into the file; returns the ids of those that changed."""
-    paragraphs = Path(file).read_text(encoding="utf-8").rstrip("\n").split("\n\n")
+    """Measure all claims and write what came out into the file; returns the ids of those that changed.
+
+    Raises
+    ------
+    ValueError
+        If a claim cannot be measured, as when rows of its study are missing, or somebody edits the file meanwhile; nothing is
+        written then.
+    """
+    before = Path(file).read_text(encoding="utf-8")
+    paragraphs = before.rstrip("\n").split("\n\n")
     claims, changed = iter(ledger(file)), []
     for place, paragraph in enumerate(paragraphs):
         if not paragraph.startswith("[[claim]]"):
@@ -184,7 +190,11 @@ def update(file=FILE):
         claim = next(claims)
         if f'id = "{claim.id}"' not in paragraph:
             raise ValueError(f"{file}: the lines of {claim.id} must begin with [[claim]], after a line that is empty")
-        now = measured(claim)
+        try:
+            now = measured(claim)
+        except Exception as problem:        # whatever a measure meets in a table that lacks rows
+            look = f"; `python -m figures status {claim.data}` says whether its rows are all there" if claim.data else ""
+            raise ValueError(f"claim {claim.id} could not be measured by {claim.measure}: {problem}{look}") from problem
         if agree(now, (claim.ours, claim.interval, claim.verdict)):
             continue
         changed.append(claim.id)
@@ -196,6 +206,8 @@ def update(file=FILE):
             lines.append(f"interval = [{', '.join(map(_number, interval))}]")
         paragraphs[place] = "\n".join([*lines, f'verdict = "{verdict}"'])
     if changed:
+        if Path(file).read_text(encoding="utf-8") != before:
+            raise ValueError(f"{file} was edited while the claims were measured; nothing was written, run the command again")
         seals.replace(Path(file), "\n\n".join(paragraphs) + "\n")
     return changed
 

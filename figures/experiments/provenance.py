@@ -10,6 +10,7 @@ that commit or of an earlier one computed them.
 """
 
 import ast
+import copy
 import functools
 import hashlib
 import importlib.util
@@ -101,9 +102,30 @@ def _reach(module, name, found):
         return _reach_import(statement, found)
     for place, part in ((module, _actions(module)), (f"{module}.{name}", statement)):
         if place not in found:
-            found[place] = ast.unparse(part)
+            found[place] = _written(part)
             _reach_names(module, part, found)
     return found
+
+
+def _written(statement):
+    """The statement as text, which every Python from 3.11 on writes alike: later ones choose other quotes for f-strings."""
+    strings = _FStrings()
+    text = ast.unparse(strings.visit(copy.deepcopy(statement)))
+    return re.sub(r"__f(\d+)__", lambda found: strings.texts[int(found[1])], text)
+
+
+class _FStrings(ast.NodeTransformer):
+    """Takes the f-strings out of a statement and keeps their texts."""
+
+    def __init__(self):
+        self.texts = []
+
+    def visit_JoinedStr(self, node):
+        text = ast.unparse(node)
+        inside = text[2:-1]
+        quote = next((quote for quote in "'\"" if quote not in inside), None)
+        self.texts.append(f"f{quote}{inside}{quote}" if quote else text)
+        return ast.Name(f"__f{len(self.texts) - 1}__", ast.Load())
 
 
 def _reach_names(module, statement, found):

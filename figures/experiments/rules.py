@@ -20,14 +20,14 @@ import subprocess
 import tomllib
 
 from figures import FOLDER
-from figures.experiments import provenance, seals, toml
+from figures.experiments import seals, studies, toml
 
 LEDGER, TABLES, FILE = "figures/claims.toml", "figures/results", FOLDER / "rules.toml"
 BEFORE, HINDSIGHT, NO_ROWS, NOT_MEASURED = "before", "hindsight", "no rows", "not measured"
 HEAD = """# The changelog of the rules in claims.toml, written by `python -m figures rules --update` from the history.
 # Commit claims.toml first: a rule has a date when it is committed.
 """
-CIRCUMSTANCES = {"seconds", "error", "versions", *provenance.COLUMNS, "check"}
+CIRCUMSTANCES = set(studies.BOOKKEEPING)
 COMMENTED = re.compile(r"^# ((measure|arguments|reproduced|partly) = .*)$", re.MULTILINE)
 IN_WORDS = "in words: "
 
@@ -235,7 +235,7 @@ def _git(*words):
 
 def read(file=FILE):
     """The changelog that is kept."""
-    return tomllib.loads(file.read_text(encoding="utf-8"))
+    return toml.read(file)
 
 
 def update(file=FILE):

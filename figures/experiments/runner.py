@@ -8,6 +8,7 @@ import contextlib
 import importlib
 import platform
 import signal
+import sys
 import threading
 import time
 import traceback
@@ -59,14 +60,19 @@ def run(study, splits=None, retry=False, stale=False, budget_minutes=None, execu
         for row in progress(execute(Run(study.module.__name__), _until(deadline, runs)), study.id, len(runs)):
             write(study, row)
             computed += 1
-            failures += bool(row["error"])
+            if row["error"]:        # of a run that has an old row the file does not say it
+                failures += 1
+                print(f"{study.id}: {', '.join(f'{name} = {row[name]}' for name in study.inputs)}: failed: {row['error']}",
+                      file=sys.stderr)
         tables.sort(study)
     return computed, failures
 
 
 def is_stale(study, row):
-    """Whether code other than the present one computed the row, or the row does not say which."""
-    return row["code"] != provenance.code(study.module.__name__)
+    """Whether code or data other than the present ones gave the row, or the row does not say which."""
+    inputs = {name: row[name] for name in study.inputs}
+    return (row["code"] != provenance.code(study.module.__name__)
+            or row["data_hash"] != provenance.data_hash(study.module, inputs))
 
 
 def _until(deadline, items):

@@ -97,7 +97,8 @@ def replace(file, text):
             os.fsync(stream.fileno())
         draft.replace(file)
     except OSError as problem:
-        draft.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):      # what stopped the writing may stop this
+            draft.unlink(missing_ok=True)
         raise not_written(file, problem) from problem
 
 

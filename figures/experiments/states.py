@@ -23,6 +23,7 @@ class State:
     undated : int, rows from before rows said which code computed them
     hours, hours_left : float, of one processor: what the rows took, and what the missing ones will take
     missing : list of dicts, inputs of the missing runs
+    readable : bool, False if nothing in the file can be read, so that nobody can say what is done
     """
 
     study: object
@@ -31,6 +32,7 @@ class State:
     corrupt: int
     total: int
     missing: list = field(repr=False)
+    readable: bool = True
 
     @property
     def failed(self):
@@ -60,6 +62,8 @@ class State:
     @property
     def cells(self):
         """The numbers under `HEADINGS`, in words."""
+        if not self.readable:
+            return (self.study.id, str(self.total), *"?????", str(self.corrupt), *"??")
         guess = "" if self.rows or not self.missing else "?"
         return (self.study.id, str(self.total), str(len(self.rows)), str(len(self.missing)), str(self.failed), str(self.stale),
                 str(self.undated), str(self.corrupt), f"{self.hours:.1f}", f"{self.hours_left:.1f}{guess}")
@@ -84,10 +88,10 @@ def state_of(study):
     """How far the study has come; a damaged file is no error here, but part of the answer."""
     try:
         found = inspection.inspect(study)
-        complaint, corrupt = found.complaint(study), len(found.problems)
     except ValueError as problem:       # the file cannot be read at all
-        found, complaint, corrupt = inspection.Inspection(), str(problem), 1
-    return State(study, found.rows, complaint, corrupt, len(study.runs()), tables.missing_runs(study, rows=found.rows))
+        return State(study, [], str(problem), 1, len(study.runs()), [], readable=False)
+    return State(study, found.rows, found.complaint(study), len(found.problems), len(study.runs()),
+                 tables.missing_runs(study, rows=found.rows))
 
 
 def in_columns(lines):

@@ -53,10 +53,20 @@ def mend(study):
         seals.discard_unreadable(study.file)
         found = inspection.inspect(study)
         if found.bad_lines:
-            with aside.open("ab") as stream:
-                stream.write(b"".join(line + b"\n" for line in found.bad_lines))
+            _set_aside(aside, found.bad_lines)
         write_rows(study, found.rows)
     return aside, len(found.bad_lines)
+
+
+def _set_aside(file, lines):
+    """Add lines to a file, and return when they are on the disk: only then may the table lose them."""
+    try:
+        with file.open("ab") as stream:
+            stream.write(b"".join(line + b"\n" for line in lines))
+            stream.flush()
+            os.fsync(stream.fileno())
+    except OSError as problem:
+        raise seals.not_written(file, problem) from problem
 
 
 def _sealed(study, row):
@@ -140,6 +150,8 @@ def held(study):
     except filelock.Timeout:
         raise ValueError(f"{study.id} is being run by {owner_of(study) or 'another process'}; wait for it, or stop it: "
                          "what it has finished is kept") from None
+    except OSError as problem:
+        raise seals.not_written(_lock_file(study), problem) from problem
     try:
         seals.replace(owner, f"process {os.getpid()} on {socket.gethostname()} since {time.strftime('%Y-%m-%d %H:%M')}")
         yield
@@ -157,6 +169,8 @@ def owner_of(study):
                 return ""       # its process was killed and could not take the note away
         except filelock.Timeout:
             return owner
+        except OSError:
+            return ""       # a folder that may not be written to: nobody runs a study in it
     return ""
 
 

@@ -1,6 +1,22 @@
-"""Write tables of TOML, which the standard library only reads."""
+"""Read files of TOML, and write tables of it, which the standard library cannot."""
 
 import json
+import tomllib
+from pathlib import Path
+
+
+def read(file):
+    """What a file of TOML holds, a dict.
+
+    Raises
+    ------
+    ValueError
+        If it is no TOML; the message names file and line.
+    """
+    try:
+        return tomllib.loads(Path(file).read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as problem:
+        raise ValueError(f"{file}: {problem}; mend that line, or restore the file from the version control") from None
 
 
 def table(header, entry):

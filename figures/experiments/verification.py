@@ -7,7 +7,6 @@ the page of the studies shows how well each study was reproduced.
 import math
 import random
 import re
-import tomllib
 from dataclasses import dataclass
 
 import filelock
@@ -21,6 +20,7 @@ SMALL = 1e-6        # differences of smaller numbers are rounding
 SAME = 1e-9         # relative difference of error rates that is rounding: one label in a million is more
 LIST = re.compile("[,;|]")       # what stands between the numbers of a list in one cell
 MEASURED = ("fastest", "peak_megabytes", "blas")       # these depend on the machine, as all seconds do
+SAID = {True: "the same", False: "another", None: "unrecorded"}
 ENDING = ("converged", "evaluations", "map")       # how a search ended, and what is only drawn: equal or not
 
 
@@ -36,7 +36,7 @@ class Difference:
         whether a search converged, and after how many evaluations, is not compared
     column : str, the output with that difference
     rated, rates_equal : bool, it has error rates, and all of them are the same
-    same_code, same_machine : bool, code and machine are those that computed the kept row
+    same_code, same_machine : bool, code and machine are those that computed the kept row; None if that row does not say
     error : str, why the run failed this time, or ""
     """
 
@@ -46,8 +46,8 @@ class Difference:
     column: str
     rated: bool
     rates_equal: bool
-    same_code: bool
-    same_machine: bool
+    same_code: bool | None
+    same_machine: bool | None
     error: str = ""
 
     def __str__(self):
@@ -55,9 +55,8 @@ class Difference:
             return f"{self.run}: failed: {self.error}"
         said = ("equal to the last digit" if self.equal else
                 f"differs by {self.largest:.1e} of {self.column}" if self.largest else "equal but for how its search ended")
-        same = [f"{'the same' if same else 'another'} {name}"
-                for name, same in (("code", self.same_code), ("machine", self.same_machine))]
-        return f"{self.run}: {said}; {', '.join(same)}"
+        code, machine = (SAID[same] for same in (self.same_code, self.same_machine))
+        return f"{self.run}: {said}; {code} code, {machine} machine"
 
 
 def verify(study, sample=5, seed=0, execute=None):
@@ -91,7 +90,7 @@ def difference(study, kept, again):
     rates = [far[name] for name in _error_rates(study, kept, names)]
     return Difference(run, all(kept[name] == now.get(name) for name in names), far.get(column, 0.0), column,
                       bool(rates), bool(rates) and max(rates) < SAME,
-                      kept["code"] == now["code"], kept["machine"] == now["machine"], again["error"])
+                      *(kept[name] == now[name] if kept[name] else None for name in ("code", "machine")), again["error"])
 
 
 def _error_rates(study, row, names):
@@ -127,7 +126,8 @@ def keep(study, differences, file=FILE):
         "equal": sum(one.equal for one in differences), "rated": sum(one.rated for one in differences),
         "rates_equal": sum(one.rates_equal for one in differences),
         "largest": farthest.largest, "column": farthest.column,
-        "same_code": sum(one.same_code for one in differences), "same_machine": sum(one.same_machine for one in differences)}
+        "same_code": sum(one.same_code is True for one in differences),
+        "same_machine": sum(one.same_machine is True for one in differences)}
     text = "# Rows that were run again: python -m figures verify ID --sample N --keep\n"
     with filelock.FileLock(file.with_suffix(".lock")):      # another study may be verified at the same time
         for study_id, entry in sorted((kept(file) | {study.id: found}).items()):
@@ -136,6 +136,12 @@ def keep(study, differences, file=FILE):
 
 
 def kept(file=FILE):
-    """What the file says: study -> a dict."""
-    return tomllib.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    """What the file says: study -> a dict.
+
+    Raises
+    ------
+    ValueError
+        If it is no TOML, as a merge leaves it.
+    """
+    return toml.read(file) if file.exists() else {}
 

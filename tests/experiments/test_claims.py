@@ -147,6 +147,41 @@ def test_a_number_that_is_none_is_an_error(file, monkeypatch):
         claims.update(file)
 
 
+def test_a_claim_whose_rows_are_missing_names_itself_and_its_study(file, monkeypatch):
+    file.write_text(file.read_text() + 'data = "csa_size"\n')
+
+    def lacks_rows(p_values):
+        raise TypeError("missing 1 required positional argument")
+
+    monkeypatch.setattr(significance, "holm", lacks_rows)
+    with pytest.raises(ValueError, match=r"claim one could not be measured by significance\.holm: missing .* status csa_size`"):
+        claims.update(file)
+
+
+def test_what_somebody_writes_while_claims_are_measured_is_not_lost(file, monkeypatch):
+    def edited(p_values):
+        file.write_text(file.read_text() + "# a new rule\n")
+        return 7.0
+
+    monkeypatch.setattr(significance, "holm", edited)
+    with pytest.raises(ValueError, match="was edited while the claims were measured; nothing was written"):
+        claims.update(file)
+    assert file.read_text().endswith("# a new rule\n")
+
+
+def test_a_ledger_without_claims(file):
+    file.write_text("")
+    with pytest.raises(ValueError, match="holds no claim"):
+        claims.ledger(file)
+
+
+@pytest.mark.parametrize(("options", "words"), [(["--paper", "nope"], "no claim is of 'nope'; the ledger has bui2017"),
+                                                (["--update", "--paper", "bui2017"], "leave out --paper and --verdict")])
+def test_wrong_choices_of_claims(capsys, options, words):
+    assert command_line.main(["claims", *options]) == 2
+    assert words in capsys.readouterr().err
+
+
 def test_the_file_is_toml_that_others_can_read():
     tables = tomllib.loads(claims.FILE.read_text(encoding="utf-8"))["claim"]
     assert [table["id"] for table in tables] == [claim.id for claim in LEDGER]

@@ -209,7 +209,8 @@ def test_shares_leave_ties_out(made_up):
 
 
 def test_ranks_and_pairings(made_up):
-    assert measured.in_order_of_rank("nll") == list(uci_classification.ALPHAS)
+    ranks = measured.ranks("nll")
+    assert sorted(ranks, key=lambda alpha: ranks[alpha].value) == list(uci_classification.ALPHAS)
     assert measured.among_the_best("nll", [0.0, 0.4, 0.5]).value == 1
     assert measured.pairs_lost("nll", [0.8, 1.0]).value == 12
     assert measured.pairs_lost("nll", [0.0, 0.05]).value == 0

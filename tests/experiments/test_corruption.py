@@ -216,6 +216,22 @@ def test_a_seal_that_a_merge_left_is_made_anew(whole):
     assert number == 0 and len(runner.read_rows(whole)) == 12
 
 
+def test_a_table_that_cannot_be_read_is_not_called_empty(whole, capsys):
+    whole.file.write_text("nothing of this is a column\n")
+    assert command_line.main(["status", whole.id]) == 2
+    said = capsys.readouterr().out
+    assert "the table cannot be read" in said and "missing, by" not in said and "0 of" not in said
+
+
+def test_a_folder_that_may_not_be_written_to_names_the_file(whole, monkeypatch):
+    def refused(self, **options):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(tables.filelock.FileLock, "acquire", refused)
+    with pytest.raises(OSError, match=r"\.lock could not be written: Permission denied; .* may be written to"):
+        tables.mend(whole)
+
+
 def test_a_file_that_may_not_be_written_is_not_called_a_full_disk(tmp_path):
     with pytest.raises(OSError, match=r"could not be written: No such file.*See that .*gone is there"):
         seals.replace(tmp_path / "gone" / "table.csv", "")

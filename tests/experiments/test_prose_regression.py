@@ -62,7 +62,8 @@ def test_the_squares_that_are_coloured(runs):
     assert 0.38 < share("smll", 1.0, 0.0, 1) < 0.42 and "EP against VFE red in two fifths" in SAID
     decided = uci_regression.tests(runs, "smse", 0.5, 0.0).query("holm < 0.05")
     assert (len(decided), set(decided.index.get_level_values("data"))) == (10, {"kin8nm", "naval", "power"})
-    assert (decided["margin"] > 0).all() and "tells ten squares of 48 apart, all on kin8nm, naval and power, and all for 0.5." in SAID
+    assert (decided["margin"] > 0).all()
+    assert "tells ten squares of 48 apart, all on kin8nm, naval and power, and all for 0.5." in SAID
     assert share("smll", 0.5, 0.0, 1) > 0.5 and "power 0.5 against VFE is red in most places" in SAID
 
 

@@ -63,8 +63,14 @@ def test_half_is_clearly_better_than_vfe_on_sonar_alone():
     assert [name for name, (half, _) in clear.items() if half] == ["sonar"] and not any(vfe for _, vfe in clear.values())
 
 
+def in_order(ranks):
+    """The powers, the best average rank first."""
+    return sorted(ranks, key=lambda alpha: ranks[alpha].value)
+
+
 def test_the_order_of_ranks_in_log_loss():
-    order, rank = classification_claims.in_order_of_rank("nll"), classification_claims.ranks("nll")
+    rank = classification_claims.ranks("nll")
+    order = in_order(rank)
     assert order[:3] == [0.8, 0.5, 0.4] and order[-2] == 0.0
     assert np.ptp([estimate.value for estimate in rank.values()]) < 1
     apart = significance.critical_difference(len(rank), 6)
@@ -82,7 +88,7 @@ def test_the_duels_that_large_powers_lose():
 
 def test_the_two_powers_that_are_first_in_rank():
     error, nll = (classification_claims.ranks(metric) for metric in ("error_rate", "nll"))
-    first, second = (classification_claims.in_order_of_rank(metric)[:2] for metric in ("error_rate", "nll"))
+    first, second = (in_order(ranks)[:2] for ranks in (error, nll))
     assert first == [0.5, 0.8] and second == [0.8, 0.5]
     assert (f"In error 0.5 is first, {error[0.8].value - error[0.5].value:.2f} of a rank ahead of 0.8; "
             f"in negative log-likelihood 0.8 is, {nll[0.5].value - nll[0.8].value:.2f} of a rank ahead of 0.5;"

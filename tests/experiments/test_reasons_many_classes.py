@@ -170,5 +170,5 @@ def test_where_the_interval_of_the_cells_begins():
 def test_on_which_set_the_error_of_vi_is_far_from_that_of_ep():
     apart = 100 * cells.gaps("vi", "ep", "error_rate")
     others = apart.drop("glass")
-    assert (f"On Glass the two are {apart['glass']:.1f} % apart, on the seven other sets {others.min():.1f} to {others.max():.1f} %."
-            in WHY["vil-vi-error"])
+    assert (f"On Glass the two are {apart['glass']:.1f} % apart, on the seven other sets {others.min():.1f} to "
+            f"{others.max():.1f} %." in WHY["vil-vi-error"])

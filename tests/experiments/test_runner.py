@@ -427,8 +427,19 @@ def test_failed_runs_are_shown_and_make_the_command_fail(listed, capsys, monkeyp
     monkeypatch.setenv("STUDY_FAILS", "1")
     monkeypatch.setattr(executors, "on_this_machine", lambda jobs: here)
     assert command_line.main(["run", listed.id]) == 1
+    assert f"computed again with `python -m figures run {listed.id} --retry`" in capsys.readouterr().err
     assert command_line.main(["status", listed.id]) == 0
     assert "failed: name = a, split = 1, alpha = 0.1: RuntimeError: first line" in capsys.readouterr().out
+
+
+def test_why_a_run_failed_is_said_though_its_old_row_is_kept(listed, capsys, monkeypatch):
+    runner.run(listed, execute=here)
+    kept = runner.read_rows(listed)
+    monkeypatch.setattr(runner, "is_stale", lambda study, row: True)
+    monkeypatch.setenv("STUDY_FAILS", "1")
+    assert runner.run(listed, stale=True, execute=here) == (12, 4)
+    assert f"{listed.id}: name = a, split = 1, alpha = 0.1: failed: RuntimeError: first line" in capsys.readouterr().err
+    assert [row for row in runner.read_rows(listed) if row["split"] == "1"] == [row for row in kept if row["split"] == "1"]
 
 
 def test_status_says_what_is_missing_and_why(listed, capsys, monkeypatch):
@@ -501,6 +512,22 @@ def test_what_may_not_be_drawn_says_why(drawable, tmp_path, capsys, options, wor
     assert command_line.main(["draw", drawable.id, *options]) == 2
     assert words in capsys.readouterr().err
     assert (tmp_path / "mine.svg").read_text() == "not to be lost"
+
+
+def test_a_reader_that_has_read_enough_is_no_error():
+    """As `head` is, which closes the pipe."""
+    lines = "import sys; from figures.__main__ import main; sys.exit(main(['claims']))"
+    process = subprocess.Popen([sys.executable, "-c", lines], cwd=Path(__file__).parents[2], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE)
+    process.stdout.close()
+    assert (process.stderr.read(), process.wait()) == (b"", 141)
+
+
+def test_the_help_of_a_command_explains_its_columns_and_exit_codes(capsys):
+    with pytest.raises(SystemExit):
+        command_line.main(["status", "--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Undated: from before rows said which code computed them." in said and "130 interrupted" in said
 
 
 def test_unknown_study(capsys):

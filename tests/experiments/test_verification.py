@@ -38,6 +38,26 @@ def test_what_differs_is_said(listed):
     assert "differs by" in str(found[0]) and "another code" in str(found[0])
 
 
+def test_a_row_of_the_present_code_that_differs_makes_the_command_fail(listed, capsys, monkeypatch):
+    monkeypatch.setattr(runner.executors, "on_this_machine", lambda jobs: here)
+    runner.run(listed, execute=here)
+    tables.write_rows(listed, [row | {"product": "7.0"} for row in runner.read_rows(listed)])
+    assert command_line.main(["verify", listed.id, "--sample", "2"]) == 1
+    tables.write_rows(listed, [row | {"code": ""} for row in runner.read_rows(listed)])
+    assert command_line.main(["verify", listed.id, "--sample", "2"]) == 0
+    assert capsys.readouterr().out.count("; unrecorded code, the same machine") == 2
+
+
+def test_a_file_that_is_no_toml_is_named_before_the_first_run(listed, tmp_path, capsys, monkeypatch):
+    runner.run(listed, execute=here)
+    file = tmp_path / "verify.toml"
+    file.write_text("<<<<<<< HEAD\n")
+    monkeypatch.setattr(verification.kept, "__defaults__", (file,))
+    monkeypatch.setattr(verification, "verify", None)
+    assert command_line.main(["verify", listed.id, "--keep"]) == 2
+    assert f"error: {file}: Invalid statement (at line 1, column 1); mend that line" in capsys.readouterr().err
+
+
 def test_how_a_search_ended_is_no_distance():
     budget = runner.load("uci_budget")
     row = tables.read_rows(budget)[0]

@@ -80,11 +80,6 @@ def ranks(metric, label="true"):
     return significance.average_ranks(losses(metric, label))
 
 
-def in_order_of_rank(metric, label="true"):
-    """The powers, the best average rank first."""
-    return sorted(ranks(metric, label), key=lambda alpha: ranks(metric, label)[alpha].value)
-
-
 def among_the_best(metric, alphas, label="true"):
     """How many of these powers are among as many best average ranks."""
     return counts.among_places(losses(metric, label), alphas, slice(len(alphas)))
