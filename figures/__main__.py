@@ -22,7 +22,8 @@ from figures.experiments import claims, executors, rules, runner, states, tables
 
 DRAWINGS = Path("_build/figures")
 PROBLEMS = (ValueError, OSError, RuntimeError)
-EXIT_CODES = "Exit codes: 0 done; 1 runs failed, or did not come out again; 2 wrong use, or a damaged table; 130 interrupted."
+EXIT_CODES = ("Exit codes: 0 done; 1 runs failed, or did not come out again by the same code on the same machine; 2 an error, such "
+              "as wrong use or a damaged table; 130 interrupted; 141 whoever read the output has stopped.")
 COLUMNS = ("Stale: computed by other code or on other data than the present. Undated: from before rows said which code computed "
            "them. Corrupt: lines that are not as they were written. A question mark: a guess, since no run has finished.")
 
@@ -65,7 +66,7 @@ def parser():
     run.add_argument("--splits", type=_whole, metavar="N", help="only the first N splits")
     run.add_argument("--budget-minutes", type=_minutes, metavar="T", help="start no more runs after T minutes")
     run.add_argument("--retry", action="store_true", help="compute failed runs again")
-    run.add_argument("--stale", action="store_true", help="compute again the runs that the present code did not compute, or "
+    run.add_argument("--stale", action="store_true", help="compute again the runs that other code or other data gave, or "
                      "that do not say which code did; each old row stays until the new one is there")
     status = command("status", show_status, "what is done, missing, stale, damaged, and the hours left", COLUMNS)
     status.add_argument("id", metavar="ID", nargs="?")
@@ -177,7 +178,7 @@ def show_status(options):
 def verify_study(options):
     study, found = runner.load(options.id), []
     if options.keep:
-        verification.kept()     # a file that cannot be read is no surprise after the first hour
+        verification.kept()     # a file that cannot be read is found out now, not after the first hour
     for one in verification.verify(study, options.sample, options.seed, executor(options)):
         found.append(one)
         finished = [one for one in found if not one.error]

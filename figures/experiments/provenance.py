@@ -26,6 +26,7 @@ from pepcore.datasets.catalogue import registry
 
 COLUMNS = ("commit", "code", "data_hash", "machine")
 DIGITS = 12
+QUOTES = ("'", '"', "'''", '"""')
 
 
 def provenance(module, inputs):
@@ -122,9 +123,10 @@ class _FStrings(ast.NodeTransformer):
 
     def visit_JoinedStr(self, node):
         text = ast.unparse(node)
-        inside = text[2:-1]
-        quote = next((quote for quote in "'\"" if quote not in inside), None)
-        self.texts.append(f"f{quote}{inside}{quote}" if quote else text)
+        size = 3 if text[1:4] in QUOTES else 1
+        inside = text[1 + size:-size]
+        quote = next(quote for quote in QUOTES if quote not in inside)
+        self.texts.append(f"f{quote}{inside}{quote}")
         return ast.Name(f"__f{len(self.texts) - 1}__", ast.Load())
 
 

@@ -34,8 +34,8 @@ def run(study, splits=None, retry=False, stale=False, budget_minutes=None, execu
     study : Study
     splits : int, optional      only the first `splits` splits
     retry, stale : bool
-        Compute again also the runs that failed, or those that the present code did not compute; an old row stays until the
-        new one is there.
+        Compute again also the runs that failed, or those that are stale, see `is_stale`; an old row stays until the new one is
+        there.
     budget_minutes : float, optional
         Start no more runs after this time; those under way are finished.
     execute : an executor as in `figures.experiments.executors`; a process for each core of this machine if not given

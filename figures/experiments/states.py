@@ -19,9 +19,9 @@ class State:
     complaint : str, what is wrong with the file, or ""
     corrupt : int, lines that are not as they were written
     total, failed : int, runs of the grid, and rows of runs that failed
-    stale : int, rows that say which code computed them, where that is not the present code
+    stale : int, rows that say which code computed them, where code or data are not the present ones
     undated : int, rows from before rows said which code computed them
-    hours, hours_left : float, of one processor: what the rows took, and what the missing ones will take
+    hours, hours_left : float, by the clock, with one thread: what the rows took, and what the missing ones will take
     missing : list of dicts, inputs of the missing runs
     readable : bool, False if nothing in the file can be read, so that nobody can say what is done
     """

@@ -171,7 +171,7 @@ def test_the_two_averages_part_in_the_runs_of_the_other_methods_too(satellite):
     for row in satellite.query("method != 'vi' and M == 100").to_dict("records"):
         best = min(fig4.CHECKPOINTS, key=lambda number: row[f"nll_{number}"])
         assert row[f"nll_{last}"] > row[f"nll_{best}"] and row[f"expected_{last}"] > row[f"expected_{best}"]
-    assert "Here too they move in opposite directions, for SEP as well, and in the runs of GFITC:" in SAID
+    assert "The same holds for SEP, and for GFITC, which is not drawn." in SAID
 
 
 def test_how_much_sooner_sep_is_near_its_final_log_loss(satellite):

@@ -64,7 +64,8 @@ def test_words_and_drawing_do_not(fingerprint, was, now):
     assert fingerprint(STUDY.replace(was, now)) == fingerprint(STUDY)
 
 
-@pytest.mark.parametrize("text", ["f'{x} of {y:.2f}'", """f"{name}{', '.join(parts)})\"""", "f'{x:{width}}'"])
+@pytest.mark.parametrize("text", ["f'{x} of {y:.2f}'", """f"{name}{', '.join(parts)})\"""", "f'{x:{width}}'",
+                                  """f'''{', '.join(parts)} of "{x!r}"'''"""])
 def test_every_python_writes_an_f_string_alike(text):
     """From 3.12 on `ast.unparse` quotes some otherwise; rows would count as those of other code."""
     assert provenance._written(ast.parse(f"y = {text}")) == f"y = {text}"

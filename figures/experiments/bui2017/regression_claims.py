@@ -67,8 +67,9 @@ def toy_overestimation_at_the_end(alpha):
 
 
 def toy_sets_overestimated(alpha, M):
-    """Share of the data sets whose log evidence lies above the full GP's, in per cent."""
-    return 100 * float((toy_overestimation(alpha)[M] > 0).mean())
+    """Share of the data sets whose log evidence lies above the full GP's, in per cent, with its exact interval."""
+    above = toy_overestimation(alpha)[M] > 0
+    return significance.exact_percentage(int(above.sum()), len(above))
 
 
 def toy_best_power(metric):

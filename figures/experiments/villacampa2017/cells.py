@@ -62,12 +62,13 @@ def gaps(first, second, metric, means=None):
 
 
 def gap_in_percent(first, second):
-    """The mean over the sets of those of the test errors in per cent, with the interval of other sets."""
-    return significance.student(100 * gaps(first, second, "error_rate"))
+    """The mean over the sets of the `gaps` in test error, in per cent, with Student's interval for other sets, cut off at 0."""
+    value, low, high = significance.student(100 * gaps(first, second, "error_rate"))
+    return significance.Estimate(value, max(low, 0.0), high)
 
 
 def similar(first, second, nats, percent):
-    """How many of two bounds are met, on the mean over the sets of the `gaps` in NLL and on that in error; as for other sets."""
+    """How many of two bounds on the mean of the `gaps` are met, in NLL and in error, with the interval for other sets."""
     both = pd.concat([gaps(first, second, "nll"), 100 * gaps(first, second, "error_rate")], axis=1)
     return significance.bootstrap(both, lambda rows: (rows.mean(axis=-2) <= [nats, percent]).sum(axis=-1))
 
