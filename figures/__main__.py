@@ -22,8 +22,8 @@ from figures.experiments import claims, executors, rules, runner, states, tables
 
 DRAWINGS = Path("_build/figures")
 PROBLEMS = (ValueError, OSError, RuntimeError)
-EXIT_CODES = ("Exit codes: 0 done; 1 runs failed, or did not come out again by the same code on the same machine; 2 an error, such "
-              "as wrong use or a damaged table; 130 interrupted; 141 whoever read the output has stopped.")
+EXIT_CODES = ("Exit codes: 0 done; 1 runs failed, or did not come out again by the same code on the same machine; 2 an error, "
+              "such as wrong use or a damaged table; 130 interrupted; 141 whoever read the output has stopped.")
 COLUMNS = ("Stale: computed by other code or on other data than the present. Undated: from before rows said which code computed "
            "them. Corrupt: lines that are not as they were written. A question mark: a guess, since no run has finished.")
 

@@ -32,6 +32,13 @@ def test_two_of_six_intervals_exclude_even():
     assert "Two of the six intervals exclude 50 %, both in favour of $\\alpha = 0.5$: against VFE in error," in SAID
 
 
+def test_half_is_clearly_ahead_of_vfe_on_one_set():
+    clear = {metric: {name for name, wide in measured.by_set(metric) if measured.beats_clearly(wide, 0.5, 0.0)}
+             for metric in uci_classification.METRICS}
+    assert set(clear) == {"error_rate", "nll"} and all(sets == {"sonar"} for sets in clear.values())
+    assert "the differences on these sets are small: 0.5 is clearly ahead on sonar only." in SAID
+
+
 def test_how_close_the_dots_lie():
     losses = measured.losses("nll")
     apart = [((losses[1.0] - losses[other]).abs() > 0.05).mean() for other in (0.0, 0.5)]
