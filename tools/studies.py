@@ -33,9 +33,9 @@ def total(found, again):
     repeated, equal, rates, rates_equal = (sum(entry[name] for entry in again.values()) for name in counted)
     return (f"**{len(found)} studies hold {rows} rows, which took {hours:.0f} hours with one thread; "
             f"{sum(len(state.missing) for state in found)} runs are missing, about {left:.0f} hours.** {dated} rows name "
-            f"the code that computed them, and {stale} of these were computed by other code or on other data "
-            f"than the present. The others are older: they name the first commit that contains them. {repeated} rows were computed once more: {equal} came "
-            f"out equal to the last digit; of {rates} that have error rates, {rates_equal} have the same ones.")
+            f"the code that computed them, and {stale} of these were computed by other code or on other data than the present. "
+            "The others are older: they name the first commit that contains them. "
+            f"{repeated} rows were computed once more: {equal} came out equal to the last digit; of {rates} that have error rates, {rates_equal} have the same ones.")
 
 
 def table(found, again):
