@@ -35,7 +35,8 @@ def total(found, again):
             f"{sum(len(state.missing) for state in found)} runs are missing, about {left:.0f} hours.** {dated} rows name "
             f"the code that computed them, and {stale} of these were computed by other code or on other data than the present. "
             "The others are older: they name the first commit that contains them. "
-            f"{repeated} rows were computed once more: {equal} came out equal to the last digit; of {rates} that have error rates, {rates_equal} have the same ones.")
+            f"{repeated} rows were computed once more: {equal} came out equal to the last digit; of {rates} that have error "
+            f"rates, {rates_equal} have the same ones.")
 
 
 def table(found, again):
