@@ -25,7 +25,8 @@ PROBLEMS = (ValueError, OSError, RuntimeError)
 EXIT_CODES = ("Exit codes: 0 done; 1 runs failed, or did not come out again by the same code on the same machine; 2 an error, "
               "such as wrong use or a damaged table; 130 interrupted; 141 whoever read the output has stopped.")
 COLUMNS = ("Stale: computed by other code or on other data than the present. Undated: from before rows said which code computed "
-           "them. Corrupt: lines that are not as they were written. A question mark: a guess, since no run has finished.")
+           "them. Corrupt: lines that are not as they were written. A question mark after the hours: a guess, since no run has "
+           "finished; alone: the table cannot be read.")
 
 
 def main(arguments=None):

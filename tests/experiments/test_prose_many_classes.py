@@ -250,5 +250,5 @@ def test_the_long_run_begins_as_the_shorter_one_and_by_a_slower_clock():
     shared = [f"{metric}_{step}" for metric in fig5.PANELS for step in {*fig5.CHECKPOINTS} & {*fig5_long.CHECKPOINTS}]
     assert len(shared) == 14 and (long[shared] == short[shared]).all()
     slower = 100 * (long[f"seconds_{last}"] / short[f"seconds_{last}"] - 1)
-    assert last == 6000 and f"Its clock shows {slower:.0f} % more for them, since other work ran beside it." in SAID
+    assert last == 6000 and f"Its clock shows {slower:.0f} % more for these steps, since other work ran" in SAID
     assert round(long["seconds_12000"] / 60) == 37 and "The long run of SEP drops visibly after thirty-seven minutes" in SAID
