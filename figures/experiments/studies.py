@@ -8,6 +8,8 @@ gives its identifier. The module holds
     compute(**inputs)    computes one run and returns a dict
     OUTPUTS              the names in that dict
     error_rates(row)     optional: the outputs that are error rates in this row; those named error_rate... if not given
+    again(row)           optional: what more `compute` must be given to do what it did for this row, such as the number of
+                         steps if a clock ended it
     GAPS                 optional: names of outputs with a range that are NaN where there is nothing to measure
     READS                optional: names of data sets that every run reads and that are not among its inputs; all sets that the
                          runs read are looked for before the first one

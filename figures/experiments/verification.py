@@ -76,7 +76,9 @@ def verify(study, sample=5, seed=0, execute=None):
     study.find_data()
     runs = [inputs for inputs in study.runs() if runner.key(inputs) in kept]
     chosen = random.Random(seed).sample(runs, min(sample, len(runs)))
-    for row in (execute or map)(runner.Run(study.module.__name__), chosen):
+    again = getattr(study.module, "again", lambda row: {})
+    settled = [inputs | again(kept[runner.key(inputs)]) for inputs in chosen]
+    for row in (execute or map)(runner.Run(study.module.__name__), settled):
         yield difference(study, kept[runner.key({name: row[name] for name in study.inputs})], row)
 
 

@@ -1,5 +1,8 @@
 """The studies of decoupled bases: their grids, and one small run of each."""
 
+import itertools
+from types import SimpleNamespace
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -224,6 +227,17 @@ def test_runs_on_five_sets_of_many_classes_end_with_their_time_and_others_do_not
     assert salimbeni_tables.compute("waveform", "Orth", 0, steps=3, minutes=0)["steps"] == 1
     assert salimbeni_tables.compute("pima", "Orth", 0, steps=3, minutes=0)["steps"] == 3
     assert salimbeni_tables.compute("waveform-noise", "Orth", 0, steps=3, minutes=0)["steps"] == 3
+
+
+def test_a_run_that_a_clock_ended_comes_out_again_without_a_clock(monkeypatch):
+    monkeypatch.setattr(salimbeni_tables, "GAMMA", 10)
+    monkeypatch.setattr(salimbeni_tables, "COLUMNS", 5)
+    monkeypatch.setattr(salimbeni_tables, "METHODS", {"OrthNat": ("OrthNat", 5)})
+    with monkeypatch.context() as moving:
+        moving.setattr(salimbeni_tables, "time", SimpleNamespace(process_time=itertools.count().__next__))     # seconds
+        ended = salimbeni_tables.compute("waveform", "OrthNat", 0, minutes=3 / 60)
+    assert ended["steps"] == 4
+    assert salimbeni_tables.compute("waveform", "OrthNat", 0, **salimbeni_tables.again(ended)) == ended
 
 
 def test_a_run_that_somebody_interrupts_is_no_result(monkeypatch):

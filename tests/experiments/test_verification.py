@@ -26,6 +26,16 @@ def test_rows_of_the_same_code_are_equal_to_the_last_digit(listed, capsys, monke
     assert "5 runs computed again, 5 equal to the last digit; largest relative difference 0.0e+00" in said
 
 
+def test_a_run_is_computed_again_as_its_study_says(listed, monkeypatch):
+    runner.run(listed, execute=here)
+    asked, compute = [], listed.module.compute
+    monkeypatch.setattr(listed.module, "again", lambda row: {"ended": float(row["product"])}, raising=False)
+    monkeypatch.setattr(listed.module, "compute", lambda ended, **inputs: asked.append((ended, inputs)) or compute(**inputs))
+    found = list(verification.verify(listed, sample=3, execute=here))
+    assert len(asked) == 3 and all(one.equal for one in found)
+    assert [ended for ended, _ in asked] == [inputs["split"] * inputs["alpha"] for _, inputs in asked]
+
+
 def test_what_differs_is_said(listed):
     runner.run(listed, execute=here)
     rows = [row | {"product": repr(1.01 * float(row["product"]) + 1), "code": "0123456789ab"} if row["split"] == "1" else row
