@@ -14,6 +14,7 @@ import copy
 import functools
 import hashlib
 import importlib.util
+import os
 import platform
 import re
 import subprocess
@@ -38,16 +39,17 @@ def provenance(module, inputs):
 def commit():
     """The commit of the code on this machine, with a + if its Python files were changed since; "" outside a repository."""
     try:
-        _git("ls-files", "--error-unmatch", "pyproject.toml")      # fails if the repository is that of a folder around this one
-        named = _git("rev-parse", f"--short={DIGITS}", "HEAD")
-        return named + ("+" if _git("status", "--porcelain", "--", "*.py", "pepcore", "data") else "")
+        git("ls-files", "--error-unmatch", "pyproject.toml")      # fails if the repository is that of a folder around this one
+        named = git("rev-parse", f"--short={DIGITS}", "HEAD")
+        return named + ("+" if git("status", "--porcelain", "--", "*.py", "pepcore", "data") else "")
     except (OSError, subprocess.CalledProcessError):
         return ""
 
 
-def _git(*words):
-    done = subprocess.run(["git", *words], cwd=FOLDER.parent, capture_output=True, text=True, check=True)
-    return done.stdout.strip()
+def git(*words):
+    """What git says in the folder of this project, with the dates of all authors on one clock."""
+    return subprocess.run(["git", *words], cwd=FOLDER.parent, capture_output=True, check=True, encoding="utf-8",
+                          env={**os.environ, "TZ": "UTC"}).stdout.strip()
 
 
 @functools.cache

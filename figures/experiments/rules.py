@@ -14,13 +14,12 @@ import csv
 import functools
 import json
 import math
-import os
 import re
 import subprocess
 import tomllib
 
 from figures import FOLDER
-from figures.experiments import seals, studies, toml
+from figures.experiments import provenance, seals, studies, toml
 
 LEDGER, TABLES, FILE = "figures/claims.toml", "figures/results", FOLDER / "rules.toml"
 BEFORE, HINDSIGHT, NO_ROWS, NOT_MEASURED = "before", "hindsight", "no rows", "not measured"
@@ -56,7 +55,7 @@ def from_history(revision="HEAD"):
         if len(parents) < 2:        # a merge changes nothing by itself
             old = _claims(_blob(parents[0], LEDGER)) if parents else {}
             events += _events((name, date, subject), old, new, measured[name])
-    current = _claims(_git("rev-parse", f"{revision}:{LEDGER}"))
+    current = _claims(provenance.git("rev-parse", f"{revision}:{LEDGER}"))
     gone = [event for event in events if event["kind"] == "withdrawn" and event["claim"] not in _former(current)]
     return {"rule": [_entry(claim, events, _earliest(_studies(claim, commits), revision)) for claim in current.values()],
             "withdrawn": [{"claim": event["claim"], "change": event["text"]} for event in gone
@@ -69,8 +68,8 @@ def _former(claims):
 
 def _commits(revision):
     """Commits that touched the ledger, parents first: (hash, parents among them, date, subject)."""
-    lines = _git("log", "--reverse", "--topo-order", "--parents", "--date=format-local:%Y-%m-%d %H:%M",
-                 "--format=%H%x09%P%x09%ad%x09%s", revision, "--", LEDGER).splitlines()
+    lines = provenance.git("log", "--reverse", "--topo-order", "--parents", "--date=format-local:%Y-%m-%d %H:%M",
+                           "--format=%H%x09%P%x09%ad%x09%s", revision, "--", LEDGER).splitlines()
     return [(name, parents.split(), date, subject) for name, parents, date, subject in (line.split("\t", 3) for line in lines)]
 
 
@@ -196,41 +195,34 @@ def _earliest(studies, revision):
 @functools.cache
 def _first_rows(study, revision):
     """The commit that first held rows of a study, and its date; () if there is none."""
-    lines = _git("log", "--reverse", "--no-merges", "--diff-filter=A", "--date=format-local:%Y-%m-%d %H:%M", "--format=%H%x09%ad",
-                 revision, "--", f"{TABLES}/{study}.csv").splitlines()
+    lines = provenance.git("log", "--reverse", "--no-merges", "--diff-filter=A", "--date=format-local:%Y-%m-%d %H:%M",
+                           "--format=%H%x09%ad", revision, "--", f"{TABLES}/{study}.csv").splitlines()
     return tuple(lines[0].split("\t")) if lines else ()
 
 
 @functools.cache
 def _is_ancestor(first, second):
-    done = subprocess.run(["git", "merge-base", "--is-ancestor", first, second], cwd=FOLDER.parent, check=False)
-    return done.returncode == 0
+    return provenance.git("merge-base", first, second).startswith(first)
 
 
 @functools.cache
 def _blob(commit, path):
     """The hash of a file's content in a commit; "" if it is not there."""
-    return _git("ls-tree", commit, path).split("\t")[0].rpartition(" ")[2]
+    return provenance.git("ls-tree", commit, path).split("\t")[0].rpartition(" ")[2]
 
 
 @functools.cache
 def _results(blob):
     """The rows of one version of a table, in any order, without what says where and when they were computed."""
-    rows = csv.DictReader(_git("cat-file", "blob", blob).splitlines()) if blob else ()
+    rows = csv.DictReader(provenance.git("cat-file", "blob", blob).splitlines()) if blob else ()
     return frozenset(tuple(value for name, value in row.items() if name not in CIRCUMSTANCES) for row in rows)
 
 
 @functools.cache
 def _claims(blob):
     """The claims of one version of the ledger: id -> dict."""
-    text = COMMENTED.sub(r"\1", _git("cat-file", "blob", blob)) if blob else "claim = []"
+    text = COMMENTED.sub(r"\1", provenance.git("cat-file", "blob", blob)) if blob else "claim = []"
     return {claim["id"]: claim for claim in tomllib.loads(text)["claim"]}
-
-
-def _git(*words):
-    done = subprocess.run(["git", *words], cwd=FOLDER.parent, capture_output=True, check=True, encoding="utf-8",
-                          env={**os.environ, "TZ": "UTC"})      # dates of all authors on one clock
-    return done.stdout.strip()
 
 
 def read(file=FILE):
@@ -247,8 +239,8 @@ def update(file=FILE):
         If the whole history is not there.
     """
     try:
-        shallow = _git("rev-parse", "--is-shallow-repository") == "true"
-        _git("rev-parse", "--verify", f"HEAD:{LEDGER}")     # else this is the repository of a folder around ours
+        shallow = provenance.git("rev-parse", "--is-shallow-repository") == "true"
+        provenance.git("rev-parse", "--verify", f"HEAD:{LEDGER}")     # else this is the repository of a folder around ours
     except (OSError, subprocess.CalledProcessError):
         raise ValueError("the changelog is made from the history of the repository, and this is no git checkout; "
                          "clone the repository") from None

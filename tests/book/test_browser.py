@@ -10,11 +10,12 @@ from urllib.parse import urlencode
 
 import build_book
 import pytest
-from visits import NO_PROBLEMS, WIDTHS, Visit, changed, has_slider, launched, look, served
+from visits import NO_PROBLEMS, WIDTHS, Visit, changed, has_slider, look
 
 from figures.drawing import style
 from figures.experiments import claims
 
+pytest_plugins = ["browser_fixtures"]
 pytestmark = pytest.mark.book
 
 PAGES = build_book.pages()
@@ -34,18 +35,6 @@ CUT_FORMULAS = """() => [...document.querySelectorAll('article mjx-container:not
     .filter(formula => !formula.closest("table, div.math, .cell_output"))
     .filter(formula => formula.getBoundingClientRect().right > document.documentElement.clientWidth)
     .map(formula => formula.textContent.slice(0, 80))"""
-
-
-@pytest.fixture(scope="module")
-def address(site):
-    with served(site) as address:
-        yield address
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with launched() as running:
-        yield running
 
 
 @pytest.fixture(params=WIDTHS)

@@ -7,8 +7,9 @@ import make_slides
 import pytest
 from bs4 import BeautifulSoup
 from pypdf import PdfReader
-from visits import NO_PROBLEMS, PATIENCE, Visit, changed, launched, look, served
+from visits import NO_PROBLEMS, PATIENCE, Visit, changed, look, served
 
+pytest_plugins = ["browser_fixtures"]
 pytestmark = pytest.mark.book
 
 DECKS = [path.stem for path in build_book.chapters() if path.stem != "identities"]
@@ -24,12 +25,6 @@ def decks(site):
 def address(decks):
     with served(decks) as address:
         yield address
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with launched() as running:
-        yield running
 
 
 def opened(browser, address, name, anchor=""):

@@ -10,13 +10,15 @@ import reading
 import teaching
 from bs4 import BeautifulSoup
 from conftest import ROOT
-from visits import NO_PROBLEMS, WIDTHS, Visit, launched, served
+from visits import NO_PROBLEMS, WIDTHS, Visit
 
 from figures.drawing import chapter_map
 from pepcore import SquaredExponential, datasets, exact, power_ep
 from pepcore.features import feature_map
 from pepcore.likelihoods import Gaussian, Probit
 from pepcore.online import fixed_basis
+
+pytest_plugins = ["browser_fixtures"]
 
 PAGE = (ROOT / "chapters/teaching.md").read_text(encoding="utf-8")
 SELF_STUDY = (ROOT / "chapters/self-study.md").read_text(encoding="utf-8")
@@ -211,18 +213,6 @@ def test_the_goals_and_routes_of_the_built_page_lead_to_exercises(site):
     led_to = {link["href"].partition("#")[2] for link in page.select("article dl a[href*='#']")}
     assert set(teaching.exercises()) <= led_to
     assert page.select_one("article img.frame")["alt"] == teaching.map_in_words()
-
-
-@pytest.fixture(scope="module")
-def address(site):
-    with served(site) as address:
-        yield address
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with launched() as running:
-        yield running
 
 
 @pytest.fixture

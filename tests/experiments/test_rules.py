@@ -9,7 +9,7 @@ import pytest
 from conftest import ROOT
 
 from figures import __main__ as command_line
-from figures.experiments import claims, rules
+from figures.experiments import claims, provenance, rules
 
 KEPT = rules.read()
 ENTRIES = {entry["claim"]: entry for entry in KEPT["rule"]}
@@ -101,7 +101,7 @@ def repository(tmp_path, monkeypatch):
     minutes = iter(range(1, 60))
     (tmp_path / "figures/results").mkdir(parents=True)
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
-    monkeypatch.setattr(rules, "FOLDER", tmp_path / "figures")
+    monkeypatch.setattr(provenance, "FOLDER", tmp_path / "figures")
     for cache in (rules._blob, rules._claims, rules._first_rows, rules._is_ancestor):
         cache.cache_clear()
 
@@ -134,7 +134,7 @@ def test_a_changelog_needs_the_whole_history(repository, tmp_path, monkeypatch):
     (tmp_path / "bare").mkdir()
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
     for folder, words in (("shallow", "git fetch --unshallow"), ("bare", "no git checkout")):
-        monkeypatch.setattr(rules, "FOLDER", tmp_path / folder / "figures")
+        monkeypatch.setattr(provenance, "FOLDER", tmp_path / folder / "figures")
         with pytest.raises(ValueError, match=words):
             rules.update(tmp_path / "rules.toml")
     assert not (tmp_path / "rules.toml").exists()
