@@ -49,4 +49,4 @@ else:  # a type checker would take every name for one that `__getattr__` knows
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_ON_DEMAND])
+    return sorted({*globals(), *_ON_DEMAND})

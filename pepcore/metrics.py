@@ -1,4 +1,4 @@
-"""How good a prediction is, and how methods compare over many of them.
+"""How good a prediction is.
 
 Regression metrics take targets y (S,) and the mean and variance, (S,) each, that are predicted for y (noise included);
 binary ones labels y (S,) in {−1, +1} and the probability p (S,) of +1; multi-class ones classes y (S,), 0 ... C − 1,

@@ -30,7 +30,7 @@ def as_real(value: ArrayLike, name: str, expected: str = "an array of real numbe
         raise ValueError(f"{name} = None must be {expected}")
     try:
         if hasattr(value, "toarray"):
-            raise TypeError("it is a sparse matrix; give value.toarray()")
+            raise TypeError("it is a sparse matrix; give what its method toarray() returns")
         array = np.asarray(value)
         if array.dtype.kind not in "biufO":
             raise TypeError(f"its type is {array.dtype}")

@@ -45,6 +45,14 @@ class PowerEPBase(BaseEstimator):
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
             delattr(self, name)
 
+    def _check_settings(self) -> None:
+        """Refuse settings out of range, whether or not this fit will use them."""
+        if not isinstance(self.standardise, bool | np.bool_):
+            raise ValueError(f"standardise = {self.standardise!r} must be True or False")
+        check_not_negative(self.tol, "tol", "0 goes on until the evidence no longer rises, 0.03 nats is usual")
+        if self.epochs is not None:
+            check_count(self.epochs, "epochs")
+
     def _measure(self, X: Array) -> Array:
         """Set the units of the inputs from X (N, D), and return X in these units."""
         self.X_mean_ = X.mean(axis=0) if self.standardise else np.zeros(X.shape[1])
@@ -58,6 +66,7 @@ class PowerEPBase(BaseEstimator):
         """X (N, D) and y (N,), checked; numbers in C order, so that a table gives the same digits as an array."""
         if reset:
             self._forget()
+            self._check_settings()
         refuse_mask(X, "X")
         refuse_mask(y, "y")
         inputs, targets = validate_data(self, X, y, dtype=np.float64, order="C", reset=reset, **options)
@@ -105,14 +114,13 @@ class PowerEPBase(BaseEstimator):
         names = self._names(noise=next(iter(values)))
         if not names:
             return as_model({"kernel": kernel, "Z": Z, **values}, infer(kernel, Z, X, y, alpha=self.alpha, **values))
-        tol = check_not_negative(self.tol, "tol", "0 goes on until the evidence no longer rises, 0.03 nats is usual")
-        search = {"restarts": self.restarts, "max_evaluations": self.max_evaluations, "least_rise": tol}
+        search = {"restarts": self.restarts, "max_evaluations": self.max_evaluations, "least_rise": self.tol}
         return training.fit(kernel, X, y, infer=infer, Z=Z, alpha=self.alpha, optimise=names, seed=seed, **values, **search)
 
     def _passes(self, X: Array) -> int:
         """How often learning on batches passes over the data X (N, D)."""
         if self.epochs is not None:
-            return check_count(self.epochs, "epochs")
+            return self.epochs
         steps = -(-len(X) // check_count(self.batch, "batch"))  # in each pass
         return max(EPOCHS, -(-STEPS // steps))
 

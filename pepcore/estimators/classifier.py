@@ -17,6 +17,8 @@ from pepcore.likelihoods import Probit
 from pepcore.results import Model
 from pepcore.validation import check_count
 
+APPROXIMATIONS = ("ep", "sep", "gfitc", "vi")
+
 
 class PowerEPClassifier(ClassifierMixin, PowerEPBase):
     """Sparse GP classification by Power EP, with the probit link for two classes and one latent function per class for more.
@@ -28,7 +30,8 @@ class PowerEPClassifier(ClassifierMixin, PowerEPBase):
     ----------
     kernel, M, Z, alpha, optimise, batch, epochs, standardise, random_state : as for `PowerEPRegressor`
         With two classes an alpha of 1 is the quickest: the probit then needs no quadrature.
-    approximation : "ep", "sep", "gfitc" or "vi", for more than two classes, see `pepcore.multiclass`; "vi" needs alpha = 0
+    approximation : "ep", "sep", "gfitc" or "vi", for more than two classes, see `pepcore.multiclass`; "vi" needs alpha = 0,
+        and "gfitc" an alpha above 0.
         "ep" uses a label of C classes in C − 1 comparisons. With many classes that overlap it is too sure, its evidence is no
         log probability of the labels, and "gfitc", which takes longer, has the better probabilities.
     noise : float or (C,), variance of the noise on each latent function to start from; the probit link of two classes has none
@@ -63,13 +66,15 @@ class PowerEPClassifier(ClassifierMixin, PowerEPBase):
         self.batch, self.epochs, self.standardise, self.random_state = batch, epochs, standardise, random_state
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Learn from X (N, D) and labels y (N,) of any kind; returns the estimator itself.
+        """Learn from X (N, D) and labels y (N,), integers, strings or booleans; returns the estimator itself.
 
-        ValueError for wrong shapes, NaN, labels of one class only, and settings out of range. Ctrl-C ends it, and the search
-        it may be a part of; `training.fit` and `multiclass.fit` keep what was learnt until then.
+        ValueError for wrong shapes, NaN, labels of one class only, fractions, and settings out of range. Ctrl-C ends it, and
+        the search it may be a part of; `training.fit` and `multiclass.fit` keep what was learnt until then.
         """
         inputs, labels = self._data(X, y)
         check_classification_targets(labels)
+        if self.approximation not in APPROXIMATIONS:
+            raise ValueError(f"approximation = {self.approximation!r} is unknown; choose one of {', '.join(APPROXIMATIONS)}")
         self.classes_, codes = np.unique(labels, return_inverse=True)
         C = len(self.classes_)
         if C < 2:
@@ -89,6 +94,8 @@ class PowerEPClassifier(ClassifierMixin, PowerEPBase):
 
     def _learn_classes(self, X: Array, y: np.ndarray, C: int) -> Model:
         """The model of C latent functions for X (N, D) in its units and labels y (N,), 0 ... C − 1."""
+        if self.approximation == "gfitc" and self.alpha == 0:
+            raise ValueError('approximation = "gfitc" needs alpha > 0 here; give "vi" for alpha = 0')
         kernel, Z, seed = self._start(X)
         kernels, points = (value if isinstance(value, list | tuple) else C * [value] for value in (kernel, Z))
         names = self._names(kernel="kernels")

@@ -44,7 +44,7 @@ class _ChoosesAlpha(PowerEPBase):
         """
         inputs, targets = self._data(X, y, y_numeric=not is_classifier(self))
         leave_one_out = isinstance(self.cv, str) and self.cv == LEAVE_ONE_OUT
-        given: Any = (BELOW_ONE if leave_one_out else ALPHAS) if self.alphas is None else self.alphas
+        given: Any = self._usual(BELOW_ONE if leave_one_out else ALPHAS, targets) if self.alphas is None else self.alphas
         alphas = sorted({float(check_alpha(alpha)) for alpha in (given if np.iterable(given) else [given])})
         if not alphas:
             raise ValueError("alphas is empty; give at least one power in [0, 1]")
@@ -65,6 +65,10 @@ class _ChoosesAlpha(PowerEPBase):
             if name.endswith("_"):
                 setattr(self, name, getattr(chosen, name))
         return self
+
+    def _usual(self, alphas: tuple, y: np.ndarray) -> tuple:
+        """Those of the powers that can be compared on targets y (N,)."""
+        return alphas
 
     def _parts(
         self, fresh: Any, X: Array, y: np.ndarray, groups: ArrayLike | None, leave_one_out: bool
@@ -174,7 +178,8 @@ class PowerEPClassifierCV(_ChoosesAlpha, PowerEPClassifier):
     Parameters
     ----------
     alphas, cv, scoring, n_jobs : as for `PowerEPRegressorCV`; folds are stratified by class, and the default score is the
-        mean log probability of the labels left out
+        mean log probability of the labels left out. For more than two classes the default powers are those that the
+        approximation has: above 0 for "gfitc", 0 alone for "vi".
     kernel, M, Z, approximation, noise, optimise, restarts, max_evaluations, tol, batch, epochs, standardise, random_state :
         as for `PowerEPClassifier`
 
@@ -202,3 +207,8 @@ class PowerEPClassifierCV(_ChoosesAlpha, PowerEPClassifier):
         self.kernel, self.M, self.Z, self.approximation, self.noise = kernel, M, Z, approximation, noise
         self.optimise, self.restarts, self.max_evaluations, self.tol = optimise, restarts, max_evaluations, tol
         self.batch, self.epochs, self.standardise, self.random_state = batch, epochs, standardise, random_state
+
+    def _usual(self, alphas: tuple, y: np.ndarray) -> tuple:
+        several = len(np.unique(y)) > 2
+        own = {"gfitc": tuple(alpha for alpha in alphas if alpha > 0), "vi": (0.0,)}
+        return own.get(self.approximation, alphas) if several else alphas

@@ -174,6 +174,7 @@ def infer(
     epsilon : float in [0, 1)
         The probability of a wrong label; None is 0 for "gfitc", and 0.001 (C − 1)/C for "vi", as in villacampa2017.
     classes : int, C; None for the number of kernels or arrays Z, or else the largest label + 1
+        (labels that count from 1 then leave class 0 without data)
     sites : Sites or TiedSites to start from, as a fit of the same approximation holds them; None starts from the prior
     groups : (N,) or (C − 1, N) int; for "sep": which data, or which factors, share their sites, 0 ... G − 1; None ties
         them all. G groups take G times as long; they are there to show what tying does.

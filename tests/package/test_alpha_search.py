@@ -148,6 +148,18 @@ def test_each_class_goes_on_from_its_own_kernel():
     assert model.cv_results_["split0_test_score"][1] == score
 
 
+@pytest.mark.filterwarnings("ignore:EP has not converged:RuntimeWarning")
+@pytest.mark.parametrize(("approximation", "classes", "cv", "powers"), [
+    ("ep", 3, "leave-one-out", [0, 0.25, 0.5, 0.75, 0.9]), ("sep", 3, 2, [0, 0.25, 0.5, 0.75, 1]),
+    ("gfitc", 3, "leave-one-out", [0.25, 0.5, 0.75, 0.9]), ("gfitc", 3, 2, [0.25, 0.5, 0.75, 1]), ("vi", 3, 2, [0]),
+    ("gfitc", 2, 2, [0, 0.25, 0.5, 0.75, 1]), ("vi", 2, 2, [0, 0.25, 0.5, 0.75, 1])])
+def test_the_usual_powers_are_those_that_the_approximation_has(approximation, classes, cv, powers):
+    X, y = load_iris(return_X_y=True)
+    settings = {"approximation": approximation, "alphas": None, "cv": cv, "M": 3, "max_evaluations": 2}
+    model = search_classes(**settings).fit(X[y < classes], y[y < classes])
+    assert model.cv_results_["param_alpha"].tolist() == powers
+
+
 def test_log_densities_of_labels_are_their_log_probabilities():
     X, y = load_iris(return_X_y=True)
     model = PowerEPClassifier(M=6, max_evaluations=10, random_state=0).fit(X, y)

@@ -9,6 +9,7 @@ import hashlib
 import itertools
 import os
 import pickle
+import re
 import shutil
 import sys
 from dataclasses import replace
@@ -97,6 +98,17 @@ def test_real_file_is_the_registered_one(name):
     if info.task == "binary":
         assert set(dataset.y) == {-1.0, 1.0}
         assert (int((dataset.y < 0).sum()), int((dataset.y > 0).sum())) == info.classes
+
+
+@pytest.mark.parametrize("name", [*ON_DISK, *(name for name, info in datasets.registry.items() if info.folder == "bundled")])
+def test_a_note_names_repeated_rows_and_constant_inputs(name):
+    dataset, notes = datasets.load(name), datasets.registry[name].notes
+    table = np.column_stack([dataset.X, dataset.y])
+    repeated = len(table) - len(np.unique(table, axis=0))
+    said = re.search(r"(\w+) repeated row", notes)
+    assert (said[1].replace("one", "1") if said else "0") == str(repeated)
+    constant = np.flatnonzero((dataset.X == dataset.X[0]).all(axis=0))
+    assert bool(re.search(r"(is|are) constant", notes)) == bool(len(constant))
 
 
 def test_the_checkout_holds_the_small_sets_and_nothing_else():

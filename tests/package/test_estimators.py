@@ -228,11 +228,6 @@ def test_batches_make_a_thousand_steps_but_at_least_twenty_passes():
     assert small(batch=10_000)._passes(np.empty((80, 1))) == 1000  # one step in each, whatever the batch could hold
 
 
-def test_a_negative_tol_is_refused_by_its_name():
-    with pytest.raises(ValueError, match=r"tol = -1\.0 must be at least 0"):
-        small(tol=-1.0).fit(*curve())
-
-
 def test_a_thousand_steps_on_batches_come_close_to_learning_on_all_data():
     X, y = curve()
     whole, batches = small(max_evaluations=500).fit(X, y), small(batch=20).fit(X, y)
@@ -538,6 +533,9 @@ def test_fewer_distinct_rows_make_fewer_pseudo_inputs():
     ({"likelihood": Poisson(), "optimise": ("noise",)}, "Poisson() has no parameter"),
     ({"Z": "grid"}, '"kmeans", "subset"'),
     ({"batch": 10, "restarts": 2}, "restarts = 2 must be 1"),
+    ({"standardise": "False"}, "standardise = 'False' must be True or False"),
+    ({"tol": -1.0, "batch": 10}, "tol = -1.0 must be at least 0"),
+    ({"epochs": -1}, "epochs = -1 must be a whole number"),
 ])
 def test_wrong_settings_are_named(settings, said):
     X, y = curve(30)
@@ -685,9 +683,16 @@ def test_every_approximation_for_many_classes_can_be_chosen(approximation, alpha
     assert model.score(X, y) > 0.8
 
 
-def test_an_approximation_that_is_none_is_named():
-    with pytest.raises(ValueError, match="approximation"):
-        PowerEPClassifier(approximation="laplace").fit(*load_iris(return_X_y=True))
+@pytest.mark.parametrize("classes", [2, 3])
+def test_an_approximation_that_is_none_is_named(classes):
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match="approximation = 'laplace' is unknown; choose one of ep, sep, gfitc, vi"):
+        PowerEPClassifier(approximation="laplace").fit(X[y < classes], y[y < classes])
+
+
+def test_gfitc_at_power_zero_is_called_vi():
+    with pytest.raises(ValueError, match='"gfitc" needs alpha > 0 here; give "vi" for alpha = 0'):
+        PowerEPClassifier(approximation="gfitc", alpha=0).fit(*load_iris(return_X_y=True))
 
 
 @pytest.mark.parametrize(("name", "value"), [("kernel", 2 * [SquaredExponential()]), ("Z", 2 * [np.eye(2)])])
