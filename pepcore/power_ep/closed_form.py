@@ -137,8 +137,8 @@ def add_data(fit: Fit, X: ArrayLike, y: ArrayLike) -> Fit:
     """
     sparse = type(fit) is Fit and isinstance(fit.posterior, Posterior)
     if not sparse or not isinstance(fit.likelihood, Gaussian) or np.ndim(fit.alpha):
-        raise ValueError("add_data needs a Fit of power_ep.regression, with Gaussian noise and one power for all data (of a "
-                         f"Model, give its fit); got {type(fit).__name__} with {getattr(fit, 'likelihood', None)}; fit all data anew")
+        raise ValueError("add_data needs a Fit of power_ep.regression, with Gaussian noise and one power for all data "
+                         f"(of a Model, its fit), got {type(fit).__name__} with {getattr(fit, 'likelihood', None)}; fit all anew")
     if not fit.converged:
         raise ValueError(f"add_data needs a fit that has converged, but this one has {fit.message}; fit all data anew, with "
                          "power_ep.regression, which needs no sweeps")
