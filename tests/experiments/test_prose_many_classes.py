@@ -9,6 +9,7 @@ from figures.experiments import runner, verification
 from figures.experiments.villacampa2017 import cells, claims, fig4, fig5, fig5_long, length
 
 SAID = prose("study-many-classes")
+NOTEBOOK = (ROOT / "chapters/study-many-classes.ipynb").read_text(encoding="utf-8")       # its sliders' captions, too
 OTHERS = ["ep", "sep", "gfitc"]
 
 
@@ -131,6 +132,13 @@ def test_the_clock_of_sep_begins_a_little_after_one_second(satellite):
     assert 1.0 < first < 1.5 and "our clock gives SEP its first point a little later" in SAID
 
 
+def test_how_much_sooner_sep_is_with_few_pseudo_inputs(satellite):
+    ratios = fig4.head_start(satellite)
+    for M in (4, 20):
+        assert np.mean([ratio for (size, _), ratio in ratios.items() if size == M]) > 2
+    assert "With M = 4 and 20 SEP reaches a low loss in less than half of GFITC's time;" in NOTEBOOK
+
+
 def test_gfitcs_price_with_few_pseudo_inputs(satellite):
     last = fig4.CHECKPOINTS[-1]
     mean = satellite[satellite["M"] == 4].groupby("method")[[f"nll_{last}", f"seconds_{last}"]].mean()
@@ -218,8 +226,22 @@ def test_which_run_on_mnist_leads_after_so_many_seconds():
     assert leader(10)[0] == leader(30)[0] == leader(60)[0] == ("sep", "shared")
     assert "Shared places are better in the first minute, own places in the end." in SAID
     assert leader(100)[:2] == (("sep", "own"), ("sep", "shared")) and leader(100)[2] < 0.002
-    assert ("SEP with shared places leads at 10 and 30, and at 100 SEP with own places is just ahead of it."
-            in (ROOT / "chapters" / "study-many-classes.ipynb").read_text(encoding="utf-8"))
+    assert "SEP with shared places leads at 10 and 30, and at 100 SEP with own places is just ahead of it." in NOTEBOOK
+
+
+def test_when_vi_and_ep_meet_sep_on_mnist():
+    """With places of each class's own."""
+    rows = {row["method"]: row for row in runner.results("vil_fig5").query("pseudo_inputs == 'own'").to_dict("records")}
+
+    def apart(method, metric, seconds):
+        ours, seps = (np.interp(np.log(seconds), np.log(times), losses)
+                      for times, losses in (fig5.curve(rows[name], metric) for name in (method, "sep")))
+        return ours - seps
+
+    assert apart("vi", "error_rate", 90) > 0 and (apart("vi", "error_rate", np.linspace(120, 700)) < 0).all()
+    assert "in error VI with own places is below SEP with own places from about two minutes on." in SAID
+    assert apart("ep", "nll", 40) > 0.01 and (abs(apart("ep", "nll", np.linspace(120, 700))) < 0.004).all()
+    assert "EP's begin to the right of SEP's; those with own places meet SEP's after two minutes." in SAID
 
 
 def test_what_vi_loses_from_the_prior():
