@@ -2,7 +2,7 @@
 
 Each row has a check of its own. The seal binds them together: it notices a row that was taken out, and a number that
 was altered together with its check. It holds lines "rows digest". The table fits if its first rows give one of the digests.
-There may be more rows: one that was written just before its process was killed is not sealed yet. While a table is
+There may be one row more, which was written just before its process was killed and is not sealed yet. While a table is
 replaced there are two lines, for the old one and for the new one, so that the seal fits whenever the process is killed.
 """
 
@@ -30,12 +30,16 @@ def problem(table, checks, known):
     """What is wrong with a table whose rows have these checks, in words; "" if it fits the lines `known` of its seal."""
     if not known and checks:
         return f"the table has rows but no seal ({file_of(table).name}): nobody can know whether all are there"
-    if not known or any(count <= len(checks) and digest(checks[:count]) == sealed for count, sealed in known):
+    fits = [count for count, sealed in known if count <= len(checks) and digest(checks[:count]) == sealed]
+    if not known or any(len(checks) <= count + 1 for count in fits):
         return ""
     count = known[-1][0]
     if count > len(checks):
         return (f"the table ends here with {len(checks)} rows, but {count} were written ({file_of(table).name}): "
                 f"{count - len(checks)} or more are missing")
+    if fits:
+        return (f"the table has {len(checks)} rows, but {max(fits)} were written ({file_of(table).name}): others were added, "
+                "or the seal is older than the table")
     return f"the rows are not those that were written ({file_of(table).name}): one was taken out, moved or altered"
 
 

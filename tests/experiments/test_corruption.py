@@ -62,19 +62,25 @@ def damage(study, change):
     study.file.write_text("".join(line + "\n" for line in change(text.splitlines())), encoding="utf-8")
 
 
+def every_command_says(study, expected, capsys, file=None):
+    """Whoever reads the table fails, and names the file with what is expected."""
+    expected = rf"{re.escape(str(file or study.file))}, {expected}"
+    for command in ("run", "status", "verify"):
+        assert command_line.main([command, study.id]) != 0
+        output = capsys.readouterr()
+        assert re.search(expected, output.out + output.err), (command, output)
+    with pytest.raises(ValueError, match=expected):
+        runner.read_rows(study)
+
+
 @pytest.mark.parametrize("kind", DAMAGES)
 def test_damage_is_named_with_file_line_and_remedy_and_can_be_mended(whole, kind, capsys):
     change, line, said = DAMAGES[kind]
     before = runner.read_rows(whole)
     damage(whole, change)
     damaged = whole.file.read_bytes()
-    expected = rf"{re.escape(str(whole.file))}, line {line}: .*{re.escape(said)}.*restore the .* from the version control"
-    for command in ("run", "status", "verify"):
-        assert command_line.main([command, whole.id]) != 0
-        output = capsys.readouterr()
-        assert re.search(expected, output.out + output.err), (command, output)
-    with pytest.raises(ValueError, match=expected):
-        runner.read_rows(whole)
+    expected = rf"line {line}: .*{re.escape(said)}.*restore the .* from the version control"
+    every_command_says(whole, expected, capsys)
     assert whole.file.read_bytes() == damaged, "nobody has changed the file"
 
     assert command_line.main(["mend", whole.id]) == 0
@@ -117,26 +123,23 @@ def test_of_a_run_that_a_merge_doubled_the_good_row_stays(whole, failed_first):
     assert runner.read_rows(whole)[3] == good
 
 
-def test_a_table_without_its_seal(whole):
+def test_a_table_without_its_seal(whole, capsys):
     seals.file_of(whole.file).unlink()
     damage(whole, lambda lines: [*lines[:4], *lines[6:]])
-    with pytest.raises(ValueError, match=r"the table has rows but no seal \(.*\.seal\)"):
-        runner.read_rows(whole)
+    every_command_says(whole, r"line 11: the table has rows but no seal \(.*\.seal\)", capsys)
     tables.mend(whole)
     assert runner.run(whole, execute=here) == (2, 0)
 
 
 @pytest.mark.parametrize("wrong", [b"\xff\xfe", "é".encode("latin-1"), b"\x80"])
-def test_another_encoding(whole, wrong):
+def test_another_encoding(whole, wrong, capsys):
     whole.file.write_bytes(whole.file.read_bytes().replace(b"\na,1", b"\na" + wrong + b",1", 1))
-    with pytest.raises(ValueError, match=rf"{whole.file.name}, line \d+: this line is not UTF-8 \(byte 2 is 0x"):
-        runner.run(whole, execute=here)
+    every_command_says(whole, r"line \d+: this line is not UTF-8 \(byte 2 is 0x", capsys)
 
 
-def test_another_encoding_of_the_whole_file(whole):
+def test_another_encoding_of_the_whole_file(whole, capsys):
     whole.file.write_bytes(whole.file.read_text(encoding="utf-8").encode("utf-16"))
-    with pytest.raises(ValueError, match=rf"{whole.file.name}, line 1: the file has the columns"):
-        runner.run(whole, execute=here)
+    every_command_says(whole, "line 1: the file has the columns", capsys)
 
 
 def test_several_problems_are_all_said(whole):
@@ -152,10 +155,19 @@ def test_only_an_output_that_may_have_gaps_may_be_nan():
 
 
 @pytest.mark.parametrize("text", ["twelve\n", ""])
-def test_a_seal_that_is_none(whole, text):
+def test_a_seal_that_is_none(whole, text, capsys):
     seals.file_of(whole.file).write_text(text)
-    with pytest.raises(ValueError, match=r"\.seal, line 1: this is no seal of a table; restore the file"):
-        runner.read_rows(whole)
+    every_command_says(whole, "line 1: this is no seal of a table; restore the file", capsys, seals.file_of(whole.file))
+
+
+@pytest.mark.parametrize(("count", "whole_to_it"), [(12, True), (11, True), (10, False), (0, False)])
+def test_one_row_may_not_be_sealed_yet_but_not_more(whole, capsys, count, whole_to_it):
+    checks = [row["check"] for row in runner.read_rows(whole)]
+    seals.file_of(whole.file).write_text(f"{count} {seals.digest(checks[:count])}\n")
+    if whole_to_it:
+        assert len(runner.read_rows(whole)) == 12
+    else:
+        every_command_says(whole, rf"line 13: the table has 12 rows, but {count} were written .*older than the table", capsys)
 
 
 def test_while_a_table_is_replaced_its_seal_fits_the_old_one_and_the_new_one(tmp_path):
@@ -186,10 +198,9 @@ def test_a_table_is_whole_to_whoever_reads_it_while_a_row_is_written(whole, monk
     assert found.problems == [] and found.rows[-1]["seconds"] == "7.0" and len(found.rows) == 12
 
 
-def test_a_table_that_is_gone_is_missed(whole):
+def test_a_table_that_is_gone_is_missed(whole, capsys):
     whole.file.unlink()
-    with pytest.raises(ValueError, match=r"the table is gone, and 12 rows were written .*; restore the file"):
-        runner.run(whole, execute=here)
+    every_command_says(whole, "line 1: the table is gone, and 12 rows were written .*; restore the file", capsys)
     assert seals.read(whole.file)[-1][0] == 12
 
 

@@ -111,3 +111,24 @@ def test_workers_that_have_no_work_end_too(folder):
     process.kill()
     process.wait()
     assert left_of(process.pid) == []
+
+
+def test_a_row_that_the_system_cuts_short_loses_nothing(folder):
+    """As on a full disk, the system itself writes a part of a row and then refuses the rest."""
+    import counting_study
+
+    limited = """
+        import resource, signal
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, resource.RLIM_INFINITY))
+    """
+    (folder / "script.py").write_text(textwrap.dedent(limited) + textwrap.dedent(SCRIPT))
+    ended = subprocess.run([sys.executable, "script.py", "0", "1"], cwd=folder, stderr=subprocess.PIPE, text=True)
+    assert ended.returncode == 1
+    assert "counting_study.csv could not be written: File too large; what was finished before is kept" in ended.stderr
+    study = runner.Study("counting_study", counting_study, folder / "results")
+    before = runner.read_rows(study)
+    assert 10 < len(before) < 150 and study.file.read_bytes().endswith(b"\n")
+    assert study.file.stat().st_size > 9_000
+    runner.run(study, execute=map)
+    assert runner.read_rows(study)[:len(before)] == before and len(runner.read_rows(study)) == 150
