@@ -172,7 +172,8 @@ def show_status(options):
             print(line)
     if not options.id:
         print(f"{sum(state.hours for state in chosen):.0f} hours with one thread done, "
-              f"{sum(state.hours_left for state in chosen):.0f} left")
+              f"{sum(state.hours_left for state in chosen):.0f} left; `run --all --stale` would repeat "
+              f"{sum(state.hours_stale for state in chosen):.0f}")
     return 2 if any(state.corrupt for state in chosen) else 0
 
 
@@ -191,7 +192,8 @@ def verify_study(options):
     failed = f"; {len(found) - len(finished)} failed" if len(found) > len(finished) else ""
     print(f"{study.id}: {len(found)} runs computed again, {sum(one.equal for one in finished)} equal to the last digit; {rates}"
           f"largest relative difference {max((one.largest for one in finished), default=0.0):.1e}{failed}")
-    return 1 if failed or any(one.same_code and one.same_machine and not one.equal for one in finished) else 0
+    other = any(one.compared and one.same_code and one.same_machine and not one.equal for one in finished)
+    return 1 if failed or other else 0
 
 
 def mend_table(options):

@@ -28,15 +28,17 @@ def total(found, again):
     rows = sum(len(state.rows) for state in found)
     dated = sum(len(state.rows) - state.undated for state in found)
     stale = sum(state.stale for state in found)
-    hours, left = sum(state.hours for state in found), sum(state.hours_left for state in found)
-    counted = ("rows", "equal", "rated", "rates_equal")
+    hours, hours_left = sum(state.hours for state in found), sum(state.hours_left for state in found)
+    counted = ("compared", "equal", "rated", "rates_equal")
     repeated, equal, rates, rates_equal = (sum(entry[name] for entry in again.values()) for name in counted)
+    missing = sum(len(state.missing) for state in found)
+    left = f"{missing} runs are missing, about {hours_left:.0f} hours" if missing else "no run is missing"
     return (f"**{len(found)} studies hold {rows} rows, which took {hours:.0f} hours with one thread; "
-            f"{sum(len(state.missing) for state in found)} runs are missing, about {left:.0f} hours.** {dated} rows name "
-            f"the code that computed them, and {stale} of these were computed by other code or on other data than the present. "
-            "The others are older: they name the first commit that contains them. "
-            f"{repeated} rows were computed once more: {equal} came out equal to the last digit; of {rates} that have error "
-            f"rates, {rates_equal} have the same ones.")
+            f"{left}.** {dated} rows name the code that computed them. Of these, {stale} were computed by other code or on "
+            "other data than the present. A change of the code need not alter a number: the last column says how far a "
+            "sample of the rows was from what later code gave. The other rows are older: they name the first commit that "
+            f"contains them. {repeated} rows were computed once more and compared: {equal} came out equal to the last digit; "
+            f"of {rates} that have error rates, {rates_equal} have the same ones.")
 
 
 def table(found, again):
@@ -86,8 +88,10 @@ def came_out(again):
     """What `python -m figures verify` found, in words."""
     if not again:
         return "–"
-    said = f"{again['equal']} of {again['rows']} equal"
-    if again["equal"] == again["rows"]:
+    if not again["compared"]:
+        return "only times, which are not compared"
+    said = f"{again['equal']} of {again['compared']} equal"
+    if again["equal"] == again["compared"]:
         return said
     rates = f", the same error rates in {again['rates_equal']} of {again['rated']}" if again["rated"] else ""
     return f"{said}{rates}; largest difference {again['largest']:.0e} ({again['column']})"

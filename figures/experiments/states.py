@@ -22,6 +22,7 @@ class State:
     stale : int, rows that say which code computed them, where code or data are not the present ones
     undated : int, rows from before rows said which code computed them
     hours, hours_left : float, by the clock, with one thread: what the rows took, and what the missing ones will take
+    hours_stale : float, what the rows took that `run --stale` computes again: the stale and the undated ones
     missing : list of dicts, inputs of the missing runs
     readable : bool, False if nothing in the file can be read, so that nobody can say what is done
     """
@@ -49,6 +50,10 @@ class State:
     @property
     def hours(self):
         return sum(float(row["seconds"]) for row in self.rows) / 3600
+
+    @property
+    def hours_stale(self):
+        return sum(float(row["seconds"]) for row in self.rows if runner.is_stale(self.study, row)) / 3600
 
     @property
     def hours_left(self):

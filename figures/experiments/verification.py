@@ -31,7 +31,8 @@ class Difference:
     Attributes
     ----------
     run : str, its inputs in words
-    equal : bool, every output has the same digits
+    compared : bool, it has outputs that can be compared; times and the like cannot
+    equal : bool, it has, and every one has the same digits
     largest : float, the largest relative difference of an output, 0 if all are equal, inf if one is no number or has failed;
         whether a search converged, and after how many evaluations, is not compared
     column : str, the output with that difference
@@ -41,6 +42,7 @@ class Difference:
     """
 
     run: str
+    compared: bool
     equal: bool
     largest: float
     column: str
@@ -53,7 +55,8 @@ class Difference:
     def __str__(self):
         if self.error:
             return f"{self.run}: failed: {self.error}"
-        said = ("equal to the last digit" if self.equal else
+        said = ("has only times and the like, which are not compared" if not self.compared else
+                "equal to the last digit" if self.equal else
                 f"differs by {self.largest:.1e} of {self.column}" if self.largest else "equal but for how its search ended")
         code, machine = (SAID[same] for same in (self.same_code, self.same_machine))
         return f"{self.run}: {said}; {code} code, {machine} machine"
@@ -90,7 +93,8 @@ def difference(study, kept, again):
     far = {name: apart(kept[name], now.get(name, "")) for name in names if name not in ENDING}
     column = max(far, key=far.get, default="")
     rates = [far[name] for name in _error_rates(study, kept, names)]
-    return Difference(run, all(kept[name] == now.get(name) for name in names), far.get(column, 0.0), column,
+    equal = bool(far) and all(kept[name] == now.get(name) for name in names)
+    return Difference(run, bool(far), equal, far.get(column, 0.0), column,
                       bool(rates), bool(rates) and max(rates) < SAME,
                       *(kept[name] == now[name] if kept[name] else None for name in ("code", "machine")), again["error"])
 
@@ -125,8 +129,8 @@ def keep(study, differences, file=FILE):
     farthest = max(differences, key=lambda one: one.largest)
     found = {
         "commit": provenance.commit(), "machine": provenance.machine(), "rows": len(differences),
-        "equal": sum(one.equal for one in differences), "rated": sum(one.rated for one in differences),
-        "rates_equal": sum(one.rates_equal for one in differences),
+        "compared": sum(one.compared for one in differences), "equal": sum(one.equal for one in differences),
+        "rated": sum(one.rated for one in differences), "rates_equal": sum(one.rates_equal for one in differences),
         "largest": farthest.largest, "column": farthest.column,
         "same_code": sum(one.same_code is True for one in differences),
         "same_machine": sum(one.same_machine is True for one in differences)}

@@ -41,6 +41,15 @@ def test_costs_of_runs_with_one_value():
     assert costs.seconds_of([{"a": 1}], [4.0], [{"a": 1}]) == pytest.approx([4.0])
 
 
+def test_the_hours_that_a_repetition_would_take_are_said(listed, capsys):
+    runner.run(listed, execute=here)
+    rows = [row | {"seconds": "3600.0", "code": row["code"] if row["split"] == "1" else ""} for row in runner.read_rows(listed)]
+    tables.write_rows(listed, rows)
+    assert states.state_of(listed).hours_stale == 8.0
+    assert command_line.main(["status"]) == 0
+    assert "12 hours with one thread done, 0 left; `run --all --stale` would repeat 8\n" in capsys.readouterr().out
+
+
 def test_the_state_of_a_study(listed):
     runner.run(listed, splits=2, execute=here)
     state = states.state_of(listed)

@@ -77,6 +77,16 @@ def test_how_a_search_ended_is_no_distance():
     assert (found.largest, found.equal) == (0.0, False)
 
 
+def test_a_run_of_which_only_times_are_kept_counts_neither_as_equal_nor_as_other(tmp_path):
+    of_book, file = runner.load("gp_scaling"), tmp_path / "verify.toml"
+    row = tables.read_rows(of_book)[0]
+    found = verification.difference(of_book, row, row | {"fastest": "999"})
+    assert ": has only times and the like, which are not compared; " in str(found)
+    verification.keep(of_book, [found], file)
+    entry = verification.kept(file)[of_book.id]
+    assert (entry["rows"], entry["compared"], entry["equal"]) == (1, 0, 0)
+
+
 @pytest.mark.parametrize(("study_id", "data", "column", "rate"), [
     ("salimbeni_tables", "shuttle", "mae", True), ("salimbeni_tables", "kin40k", "mae", False),
     ("csa_order", "pima", "error_ep", True), ("csa_order", "boston", "error_ep", False),
@@ -183,7 +193,9 @@ def test_what_is_kept_speaks_of_studies_that_are_there():
     assert set(kept) <= set(runner.studies()) and kept
     for study_id, entry in kept.items():
         assert 0 < entry["rows"] <= len(tables.read_rows(runner.load(study_id)))
-        assert entry["equal"] <= entry["rows"] and entry["rates_equal"] <= entry["rated"] <= entry["rows"]
+        assert entry["equal"] <= entry["compared"] <= entry["rows"]
+        assert entry["rates_equal"] <= entry["rated"] <= entry["rows"]
+        assert (entry["compared"] == 0) == (study_id == "gp_scaling")
 
 
 def test_rows_of_the_tables_of_many_classes_come_out_again():
