@@ -128,7 +128,7 @@ class Ledger(SphinxDirective):
 
 
 class Reproduction(SphinxDirective):
-    """What was reproduced and what was not, for each paper: counts, and the claims that were not, with links."""
+    """What was reproduced and what was not, for each paper: counts, and the claims with links; those that were not unfolded."""
 
     def run(self):
         _note_dependencies(self.env)
@@ -138,12 +138,17 @@ class Reproduction(SphinxDirective):
             own = [claim for claim in ledger if claim.paper == paper]
             part = section(self, f"reproduction-{paper}", spoken(paper))
             part += self.parse_text_to_nodes(f"{{cite:t}}`{paper}`: {', '.join(count_in_words(own))}.")
-            lines = [f'<li>{escape(claim.statement)} Ours: {escape(claim.found)}. '
-                     f'<a href="claims.html#{claim.anchor}">{escape(claim.id)}</a></li>'
-                     for claim in own if claim.verdict == "not reproduced"]
-            part += html(f'<ul class="ledger-list">{"".join(lines)}</ul>' if lines else "")
+            part += html("".join(self._with_verdict(own, verdict) for verdict in claims.VERDICTS))
             found.append(part)
         return found
+
+    def _with_verdict(self, ledger, verdict):
+        lines = [f'<li>{escape(claim.statement)} Ours: {escape(claim.found)}. '
+                 f'<a href="claims.html#{claim.anchor}">{escape(claim.id)}</a></li>'
+                 for claim in ledger if claim.verdict == verdict and claim.measure]
+        unfolded = " open" if verdict == "not reproduced" else ""
+        return (f'<details{unfolded}><summary>{verdict.capitalize()}: {len(lines)}</summary>'
+                f'<ul class="ledger-list">{"".join(lines)}</ul></details>') if lines else ""
 
 
 def section(directive, name, title):
@@ -184,7 +189,8 @@ def headline(ledger):
     tested = len(ledger) - len(kinds["none"])
     return (f"**Of {tested} claims that were tested, {said['before the runs']} were judged by a rule committed before the first "
             f"rows of their study, and {said['with hindsight']} with hindsight: the rule, or the way to estimate the number, "
-            f"was written or changed when there were rows, or the number was known.** The other {said['needs no runs']} need "
+            f"was written or changed when there were rows, or the number was known.** Most intervals, which make a verdict "
+            f"*inconclusive*, came late, when the numbers were known. The other {said['needs no runs']} need "
             f"no rows: they are identities and counts, which the tests compute directly. {len(kinds['none'])} claims could not "
             "be tested here, and say why.")
 
@@ -259,8 +265,10 @@ def rules_by_claim():
 def withdrawn():
     """The claims that were tested once and no longer are, in Markdown."""
     lines = [f"* `{entry['claim']}`: {escape(entry['change'], quote=False)}" for entry in rules.read()["withdrawn"]]
-    return "\n".join(["These claims once had a rule and a verdict. They were taken out of the count for the reason "
-                      "that is given with their last verdict.", "", *lines])
+    return "\n".join(["These claims once had a rule, and all but `bui-small-step-free` a verdict. They no longer count. "
+                      "`csa-fitc-bui` and `vil-fig7` stand above, with the reason why they cannot be tested; no paper makes "
+                      "the other three as they were put. Each line gives the last rule, the last verdict and the subject of "
+                      "the commit that took the claim out.", "", *lines])
 
 
 def measurement(claim):

@@ -208,8 +208,8 @@ def test_longer_runs_of_the_classifiers_changed_as_many_verdicts_as_the_pages_sa
     assert (early, len(changed), sum(again for *_, again in changed)) == (6, 7, 4)
     assert all(new < old for _, old, new, _ in changed)
     page = " ".join((ROOT / "chapters" / "claims.md").read_text(encoding="utf-8").split())
-    assert ("this changed six verdicts of these early ranges and one of a later range, all in the paper's favour. Counts, "
-            "and the smaller of two shares, have since been given intervals (below); by these, four of the seven have changed "
+    assert ("This changed seven verdicts, all in the paper's favour: six by these ranges, and one by a range written after the "
+            "first rows. Then counts, and the smaller of two shares, were given intervals (below), and four of the seven changed "
             "again.") in page
 
 

@@ -27,6 +27,14 @@ def theirs():
 
 # The printed tables ---------------------------------------------------------------------------------------------------
 
+def test_how_many_runs_of_several_classes_a_clock_ended():
+    runs = runner.results("salimbeni_tables")
+    runs = runs[runs["data"].isin(tables.CLOCKED)]
+    ended, letter = (runs["steps"] < 10_000).sum(), runs.loc[runs["data"] == "letter", "steps"] / 100
+    assert (f"{ended} of these {len(runs)} runs end before step 10 000, those of *letter* at {letter.min():.0f} to "
+            f"{letter.max():.0f} % of it") in SAID
+
+
 def test_the_sizes_of_the_printed_tables():
     sizes = [len(ranks.published(task, "error")) for task in ("regression", "classification")]
     assert f"on {sizes[0]} regression sets and {sizes[1]} classification sets" in SAID
