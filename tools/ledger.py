@@ -138,17 +138,19 @@ class Reproduction(SphinxDirective):
             own = [claim for claim in ledger if claim.paper == paper]
             part = section(self, f"reproduction-{paper}", spoken(paper))
             part += self.parse_text_to_nodes(f"{{cite:t}}`{paper}`: {', '.join(count_in_words(own))}.")
-            part += html("".join(self._with_verdict(own, verdict) for verdict in claims.VERDICTS))
+            part += html("".join(with_verdict(own, verdict) for verdict in claims.VERDICTS))
             found.append(part)
         return found
 
-    def _with_verdict(self, ledger, verdict):
-        lines = [f'<li>{escape(claim.statement)} Ours: {escape(claim.found)}. '
-                 f'<a href="claims.html#{claim.anchor}">{escape(claim.id)}</a></li>'
-                 for claim in ledger if claim.verdict == verdict and claim.measure]
-        unfolded = " open" if verdict == "not reproduced" else ""
-        return (f'<details{unfolded}><summary>{verdict.capitalize()}: {len(lines)}</summary>'
-                f'<ul class="ledger-list">{"".join(lines)}</ul></details>') if lines else ""
+
+def with_verdict(ledger, verdict):
+    """The tested claims with a verdict, in HTML, each with a link; unfolded if they were not reproduced; "" if there are none."""
+    lines = [f'<li>{escape(claim.statement)} Ours: {escape(claim.found)}. '
+             f'<a href="claims.html#{claim.anchor}">{escape(claim.id)}</a></li>'
+             for claim in ledger if claim.verdict == verdict and claim.measure]
+    unfolded = " open" if verdict == "not reproduced" else ""
+    return (f'<details{unfolded}><summary>{verdict.capitalize()}: {len(lines)}</summary>'
+            f'<ul class="ledger-list">{"".join(lines)}</ul></details>') if lines else ""
 
 
 def section(directive, name, title):
@@ -189,7 +191,7 @@ def headline(ledger):
     tested = len(ledger) - len(kinds["none"])
     return (f"**Of {tested} claims that were tested, {said['before the runs']} were judged by a rule committed before the first "
             f"rows of their study, and {said['with hindsight']} with hindsight: the rule, or the way to estimate the number, "
-            f"was written or changed when there were rows, or the number was known.** Most intervals, which make a verdict "
+            "was written or changed when there were rows, or the number was known.** Many intervals, which can make a verdict "
             f"*inconclusive*, came late, when the numbers were known. The other {said['needs no runs']} need "
             f"no rows: they are identities and counts, which the tests compute directly. {len(kinds['none'])} claims could not "
             "be tested here, and say why.")

@@ -189,6 +189,13 @@ def test_the_headline_counts_the_claims_of_the_ledger_and_of_the_changelog(site,
     assert f"and {counted(rules.HINDSIGHT)} with hindsight" in text and f"The other {counted(rules.NO_ROWS)} need no rows" in text
 
 
+def test_the_summary_names_every_tested_claim_under_its_verdict(site):
+    page = BeautifulSoup((site / "chapters/reproduction-summary.html").read_text(encoding="utf-8"), "html.parser")
+    found = {(part.summary.get_text().split(":")[0].lower(), link.get_text())
+             for part in page.select("article details:has(.ledger-list)") for link in part.select("a")}
+    assert found == {(claim.verdict, claim.id) for claim in claims.ledger() if claim.measure}
+
+
 def test_the_ledger_holds_every_claim_with_its_verdict_and_files(site):
     page = BeautifulSoup((site / "chapters/claims.html").read_text(encoding="utf-8"), "html.parser")
     for claim in claims.ledger():
