@@ -74,9 +74,10 @@ def test_nine_tenths_of_the_rows_are_for_training(name):
     assert len(task.X) == round(0.9 * (len(task.X) + len(task.X_test)))
 
 
-def test_the_cheapest_row_of_the_tables_comes_out_again():
+@pytest.mark.parametrize("study", ["salimbeni_tables", "salimbeni_ard"])
+def test_the_cheapest_row_of_the_tables_comes_out_again(study):
     """Ten thousand steps, some minutes: the rows say nothing of what was there before the last step."""
-    table = runner.load("salimbeni_tables")
+    table = runner.load(study)
     cheapest = min(tables.read_rows(table), key=lambda row: float(row["seconds"]))
     inputs = next(run for run in table.runs() if runner.key(run) == tables.row_key(table, cheapest))
     datasets.load(inputs["data"])       # without it the test is left out

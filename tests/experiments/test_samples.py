@@ -25,6 +25,7 @@ WHOLE = [
     ("salimbeni_landscape", {"data": "kin40k", "rows": 36000, "basis": "orthogonal"}, ROUNDING),
     ("start_here", {"data": "wine", "split": 1, "alpha": 0.5}, SEARCH),
     ("uci_budget", {"data": "power", "split": 1, "M": 10, "alpha": 0.0}, SEARCH),
+    ("vil_fig5_prior", {"step": 0.0, "seed": 2}, ROUNDING),
     ("vil_length", {"data": "wine", "split": 0, "method": "ep", "iterations": 15}, SEARCH),
     ("vil_path", {"twin": "start", "split": 12, "update": "inner"}, SEARCH),
     ("vil_rows", {"rows": 50000}, ROUNDING),
