@@ -33,6 +33,8 @@ def test_how_many_runs_of_several_classes_a_clock_ended():
     ended, letter = (runs["steps"] < 10_000).sum(), runs.loc[runs["data"] == "letter", "steps"] / 100
     assert (f"{ended} of these {len(runs)} runs end before step 10 000, those of *letter* at {letter.min():.0f} to "
             f"{letter.max():.0f} % of it") in SAID
+    assert runs["data"].nunique() == 5 and ended > len(runs) / 2
+    assert "On five of the sets a clock ended most runs early" in SAID
 
 
 def test_the_sizes_of_the_printed_tables():

@@ -169,6 +169,19 @@ def test_a_run_in_the_plane_comes_out_again():
         assert again[name] == pytest.approx(row[name], abs=0.01), name
 
 
+def test_vi_learns_in_the_plane_on_batches_of_as_many_rows_as_the_text_says(monkeypatch):
+    asked = {}
+
+    def learn(*arguments, **settings):
+        asked.update(settings)
+        raise StopIteration
+
+    monkeypatch.setattr(fig3, "fit_minibatch", learn)
+    with pytest.raises(StopIteration):
+        fig3.compute(0, 1, "vi")
+    assert f"VI learns $q$ (here on batches of {asked['batch']})" in prose("stochastic-ep-many-classes")
+
+
 def test_more_places_draw_a_better_map():
     results = runner.results("vil_fig3")
     error = results[results["seed"] == 0].pivot(index="M", columns="method", values="error_rate")
