@@ -23,6 +23,8 @@ import filelock
 import joblib
 import yaml
 
+from figures.experiments import executors
+
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "_build"
 SITE = BUILD / "html"
@@ -92,7 +94,7 @@ def execute(scripts):
     print(f"executing {len(uncached)} notebooks; the whole book takes about three minutes on two cores", flush=True)
     started = time.perf_counter()
     with errors_to(BUILD / "execution.log"):
-        pool = ProcessPoolExecutor(joblib.cpu_count())
+        pool = ProcessPoolExecutor(joblib.cpu_count(), initializer=executors.end_with, initargs=[os.getpid()])
         try:
             runs = [pool.submit(execute_one, path) for path in uncached]
             for number, run in enumerate(as_completed(runs), start=1):

@@ -19,7 +19,7 @@ SECONDS_TO_NOTICE = 0.5     # that the process which started a worker was killed
 def on_this_machine(jobs=None):
     """An executor with `jobs` parallel processes; as many as there are cores if not given."""
     def execute(function, items):
-        with parallel_config("loky", initializer=_watch, initargs=(os.getpid(),)):
+        with parallel_config("loky", initializer=end_with, initargs=(os.getpid(),)):
             parallel = Parallel(n_jobs=jobs or cpu_count(), return_as="generator_unordered", pre_dispatch="n_jobs",
                                 batch_size=1)
         try:
@@ -30,12 +30,12 @@ def on_this_machine(jobs=None):
     return execute
 
 
-def _watch(parent):
+def end_with(parent):
     """Let this worker end itself when the process that started it, number `parent`, is gone."""
-    threading.Thread(target=_end_with, args=[parent], daemon=True).start()
+    threading.Thread(target=_wait_and_end, args=[parent], daemon=True).start()
 
 
-def _end_with(parent):
+def _wait_and_end(parent):
     """Wait until the process with the number `parent` is no longer the one that this process belongs to, then end."""
     while os.getppid() == parent:
         time.sleep(SECONDS_TO_NOTICE)

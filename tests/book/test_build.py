@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import build_book
 import jupyter_cache
+import psutil
 import pytest
 import set_up
 from conftest import ROOT
@@ -86,8 +87,9 @@ def test_a_build_that_is_killed_keeps_the_last_good_site(folder, monkeypatch):
     assert read(folder, "html-before") == "good"
 
 
-@pytest.mark.parametrize("ends", ["interrupted", "without scripts"])
-def test_notebooks_that_have_not_begun_are_not_waited_for(tmp_path, monkeypatch, ends):
+@pytest.fixture
+def notebooks(tmp_path, monkeypatch):
+    """Forty notebooks, none of which is in the cache."""
     paths = [tmp_path / f"{number}.ipynb" for number in range(40)]
     for path in paths:
         path.write_text("{}")
@@ -96,7 +98,13 @@ def test_notebooks_that_have_not_begun_are_not_waited_for(tmp_path, monkeypatch,
     monkeypatch.setattr(jupyter_cache, "get_cache", lambda folder: cache)
     monkeypatch.setattr(build_book, "BUILD", tmp_path)
     monkeypatch.setattr(build_book, "chapters", lambda: paths)
+    return paths
+
+
+@pytest.mark.parametrize("ends", ["interrupted", "without scripts"])
+def test_notebooks_that_have_not_begun_are_not_waited_for(notebooks, monkeypatch, ends):
     monkeypatch.setattr(build_book, "ProcessPoolExecutor", ThreadPoolExecutor)
+    monkeypatch.setattr(build_book.executors, "end_with", lambda parent: None)      # it is for processes
     begun = []
     monkeypatch.setattr(build_book, "execute_one", lambda path: begun.append(path) or time.sleep(0.05) or path.name)
 
@@ -107,7 +115,44 @@ def test_notebooks_that_have_not_begun_are_not_waited_for(tmp_path, monkeypatch,
 
     with contextlib.suppress(KeyboardInterrupt):
         build_book.execute(SimpleNamespace(poll=poll))
-    assert len(begun) < len(paths)
+    assert len(begun) < len(notebooks)
+
+
+def say_who_works(path):
+    """In place of executing a notebook: write the number of the process beside it, and go on for long."""
+    path.with_suffix(".draft").write_text(str(os.getpid()))
+    path.with_suffix(".draft").rename(path.with_suffix(".pid"))
+    time.sleep(120)
+
+
+def test_a_build_that_is_ended_takes_its_workers_along(notebooks, monkeypatch):
+    monkeypatch.setattr(build_book, "execute_one", say_who_works)
+    child = os.fork()
+    if child == 0:
+        with contextlib.suppress(BaseException):
+            build_book.execute(SimpleNamespace(poll=lambda: None))
+        os._exit(0)
+    workers = [int(path.read_text()) for path in wait_for(lambda: list(notebooks[0].parent.glob("*.pid")))]
+    os.kill(child, signal.SIGTERM)
+    assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGTERM
+    wait_for(lambda: not any(map(works, workers)))
+
+
+def works(number):
+    """Whether there is a process of this number that has not ended."""
+    try:
+        return psutil.Process(number).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def wait_for(something, seconds=60):
+    """What the function returns once that is true."""
+    until = time.monotonic() + seconds
+    while not (found := something()):
+        assert time.monotonic() < until, "in vain"
+        time.sleep(0.05)
+    return found
 
 
 def test_the_site_stays_where_it_is_while_its_scripts_cannot_be_fetched(folder, monkeypatch):
