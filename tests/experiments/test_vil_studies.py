@@ -226,13 +226,6 @@ def test_the_rate_of_the_long_run_falls_in_its_last_third_to_a_hundredth():
     np.testing.assert_allclose(rates, mnist.RATE * np.array([1, 1, 0.1, 0.01]))
 
 
-def test_the_long_run_begins_as_the_short_one_does():
-    short = runner.results("vil_fig5").query("method == 'sep' and pseudo_inputs == 'own'").iloc[0]
-    longer = runner.results("vil_fig5_long").iloc[0]
-    for number in (10, 300, 6000):
-        assert longer[f"error_rate_{number}"] == short[f"error_rate_{number}"]
-
-
 @pytest.mark.parametrize("method", villacampa_tables.METHODS)
 def test_a_run_of_the_tables_beats_the_largest_class(method):
     run = villacampa_tables.compute("wine", 0, 5, method, iterations=15)
