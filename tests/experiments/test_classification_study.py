@@ -12,8 +12,6 @@ from test_regression_studies import refuted
 from figures.experiments import claims, runner
 from figures.experiments.bui2017 import classification_claims as measured
 from figures.experiments.bui2017 import fig31, refits_classification, uci_classification, uci_learning
-from pepcore.power_ep import iterative
-from pepcore.training import search
 
 SECONDS = 12        # of work that the sample may have taken when it was computed
 LONGEST = 1.5       # of one run
@@ -134,11 +132,10 @@ def test_with_either_label_there_are_six_sets():
         assert set(six["data"]) == set(uci_classification.SETS) and len(six) == len(results) * 6 / 7
 
 
-@pytest.mark.parametrize(("study", "memory", "budget"), [("uci_classification", 10, refits_classification.MIDDLE),
-                                                         ("uci_classification_whole", search.MEMORY, refits_classification.LONG)])
-def test_a_random_sample_of_rows_comes_out_again(monkeypatch, study, memory, budget):
+@pytest.mark.parametrize(("study", "budget"), [("uci_classification", refits_classification.MIDDLE),
+                                               ("uci_classification_whole", refits_classification.LONG)])
+def test_a_random_sample_of_rows_comes_out_again(study, budget):
     """Nine in ten to the tolerance that refits of perturbed data gave, as far as a sample can tell."""
-    monkeypatch.setattr(search, "MEMORY", memory)      # of the search, as when the rows were computed
     results = runner.results(study)
     short = results[results["seconds"] <= LONGEST]
     drawn = short.sample(frac=1, random_state=len(results))
@@ -151,13 +148,8 @@ def test_a_random_sample_of_rows_comes_out_again(monkeypatch, study, memory, bud
     assert not refuted(sum(as_before), len(rows)), f"{sum(as_before)} of {len(rows)} rows came out again"
 
 
-def test_short_runs_come_out_again_exactly(monkeypatch):
-    """After five evaluations rounding has not grown: here everything must agree, on every processor.
-
-    Inference must stop where it did when the rows were computed: then the movement of a site was measured in ν.
-    """
-    monkeypatch.setattr(iterative, "move", lambda sites, goal, mean, variance: np.array(
-        [(goal.tau - sites.tau) * variance, (goal.nu - sites.nu) * np.sqrt(variance)]))
+def test_short_runs_come_out_again_exactly():
+    """After five evaluations rounding has not grown: here everything must agree, on every processor."""
     results = runner.results("refits_classification")
     short = results[results["evaluations"] == refits_classification.SHORT]
     for row in short.sample(12, random_state=0).to_dict("records"):

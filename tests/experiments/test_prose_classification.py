@@ -73,16 +73,15 @@ def test_what_ep_gains_and_loses():
 
 def test_what_more_evaluations_change(shorter):
     converged = shorter[["converged_short", "converged"]].astype(bool).mean()
-    assert 0.04 < converged["converged_short"] < 0.06 and 0.55 < converged["converged"] < 0.65
-    assert "With 200 evaluations one search in twenty had converged, with 1000 three in five have." in SAID
+    assert round(1 / converged["converged_short"]) == 8 and 0.55 < converged["converged"] < 0.65
+    assert "With 200 evaluations one search in eight converges, with 1000 three in five do." in SAID
     other = shorter["error_rate_short"] != shorter["error_rate"]
-    assert 0.1 < other.mean() < 0.15 and 0.2 < other[shorter["alpha"] == 1.0].mean() < 0.3
-    assert "About one run in eight has a different test error now, and at $\\alpha = 1$ one in four." in SAID
+    assert round(1 / other.mean()) == 12 and 0.2 < other[shorter["alpha"] == 1.0].mean() < 0.25
+    assert "One run in twelve has a different test error then, and at $\\alpha = 1$ more than one in five." in SAID
     mean = shorter.groupby("alpha")[["error_rate_short", "error_rate", "nll_short", "nll"]].mean()
-    moved = 100 * (mean["error_rate"] - mean["error_rate_short"])
-    assert f"{moved[0.5]:.1f}" == "-0.2" and (moved.drop(0.5).abs() < 0.2).all()
-    assert "the error at $\\alpha = 0.5$ falls by 0.2 percentage points, and the others move by less." in SAID
-    assert (mean["nll"] - mean["nll_short"]).abs().max() < 0.003 and "No mean NLL moves by more than 0.003 nats." in SAID
+    assert 100 * (mean["error_rate"] - mean["error_rate_short"]).abs().max() < 0.11
+    assert (mean["nll"] - mean["nll_short"]).abs().max() < 0.002
+    assert "no mean error moves by more than 0.11 percentage points, and no mean NLL by more than 0.002 nats." in SAID
 
 
 def test_which_amplitudes_run_away(six):

@@ -13,7 +13,7 @@ PERTURBATION = 1e-12
 SHORT, MIDDLE, LONG = 5, uci_classification.MAX_EVALUATIONS, uci_classification_whole.MAX_EVALUATIONS
 SHARE = 0.95        # of the runs with a budget that must keep to the tolerance; this rule was set before they were run
 # What that share keeps to, rounded up. Of the error: no row of the test part changes sides.
-TOLERANCE = {MIDDLE: {"error_rate": 0.0, "nll": 0.0026}, LONG: {"error_rate": 0.0, "nll": 0.0013}}
+TOLERANCE = {MIDDLE: {"error_rate": 0.0, "nll": 0.0021}, LONG: {"error_rate": 0.0, "nll": 0.0005}}
 METRICS = tuple(uci_classification.METRICS)
 OUTPUTS = (*METRICS, *(f"change_of_{metric}" for metric in METRICS))
 
