@@ -10,10 +10,10 @@ from types import SimpleNamespace
 
 import build_book
 import jupyter_cache
-import psutil
 import pytest
 import set_up
 from conftest import ROOT
+from processes import left_of, processes_of
 
 
 @pytest.fixture
@@ -118,41 +118,27 @@ def test_notebooks_that_have_not_begun_are_not_waited_for(notebooks, monkeypatch
     assert len(begun) < len(notebooks)
 
 
-def say_who_works(path):
-    """In place of executing a notebook: write the number of the process beside it, and go on for long."""
-    path.with_suffix(".draft").write_text(str(os.getpid()))
-    path.with_suffix(".draft").rename(path.with_suffix(".pid"))
+def work_for_long(path):
+    """In place of executing a notebook."""
+    path.with_suffix(".begun").touch()
     time.sleep(120)
 
 
 def test_a_build_that_is_ended_takes_its_workers_along(notebooks, monkeypatch):
-    monkeypatch.setattr(build_book, "execute_one", say_who_works)
+    monkeypatch.setattr(build_book, "execute_one", work_for_long)
     child = os.fork()
     if child == 0:
         with contextlib.suppress(BaseException):
+            os.setpgid(0, 0)        # a group of its own, to find the workers by
             build_book.execute(SimpleNamespace(poll=lambda: None))
         os._exit(0)
-    workers = [int(path.read_text()) for path in wait_for(lambda: list(notebooks[0].parent.glob("*.pid")))]
+    while not list(notebooks[0].parent.glob("*.begun")):
+        assert os.waitpid(child, os.WNOHANG) == (0, 0), "the build has ended by itself"
+        time.sleep(0.05)
+    assert len(processes_of(child)) >= 2
     os.kill(child, signal.SIGTERM)
     assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGTERM
-    wait_for(lambda: not any(map(works, workers)))
-
-
-def works(number):
-    """Whether there is a process of this number that has not ended."""
-    try:
-        return psutil.Process(number).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
-
-
-def wait_for(something, seconds=60):
-    """What the function returns once that is true."""
-    until = time.monotonic() + seconds
-    while not (found := something()):
-        assert time.monotonic() < until, "in vain"
-        time.sleep(0.05)
-    return found
+    assert left_of(child) == []
 
 
 def test_the_site_stays_where_it_is_while_its_scripts_cannot_be_fetched(folder, monkeypatch):

@@ -8,14 +8,13 @@ import sys
 import textwrap
 import time
 
-import psutil
 import pytest
 from conftest import ROOT
 from made_up import COUNTING
+from processes import left_of, processes_of
 
 from figures.experiments import inspection, runner
 
-SECONDS_TO_END = 60     # a worker ends within five; a busy machine may take longer to let it
 # a run takes longer than to write its row, so that few of them wait for that when the process is killed
 RUNS = COUNTING.replace("    return {", "    import time; time.sleep(0.02)\n    return {")
 SCRIPT = """
@@ -49,26 +48,6 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("STUDY_CALLS", str(tmp_path / "calls"))
     monkeypatch.setenv("PEPCORE_PROGRESS", "0")
     return tmp_path
-
-
-def processes_of(group):
-    """The commands of the processes of a group that have not ended."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            if os.getpgid(process.pid) == group and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(" ".join(process.cmdline()))
-        except (psutil.Error, OSError):         # it has just ended, or is not ours
-            continue
-    return found
-
-
-def left_of(group):
-    """Wait for the processes of a group to end; the commands of those that have not after SECONDS_TO_END."""
-    deadline = time.monotonic() + SECONDS_TO_END
-    while (left := processes_of(group)) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    return left
 
 
 def killed(folder, event, jobs):
