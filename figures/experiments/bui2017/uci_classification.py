@@ -1,4 +1,4 @@
-"""UCI classification with at most 200 evaluations, the first runs for bui2017 figures 6, 7 and 24 to 30.
+"""UCI classification with at most 200 evaluations: what a smaller budget gives for bui2017 figures 6, 7 and 24 to 30.
 
 Every run learns hyper-parameters and pseudo-inputs by L-BFGS on the converged Power EP evidence, from the same start for
 every power, on one of the standard 90:10 splits, with inputs standardised on the training rows. (The paper interleaves
