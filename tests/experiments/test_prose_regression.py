@@ -134,24 +134,39 @@ def test_near_ties():
 
 @pytest.fixture(scope="module")
 def winners(runs):
-    """For each loss and pair of powers: who wins with the smaller and the larger budget, on the small sets and the large."""
+    """For each loss and pair of powers: who wins with the smaller and the larger budgets, on the small sets and the large."""
     small = runs[runs["data"].isin(uci_regression.SMALL)]
     first, longer = (runner.results(name) for name in ("uci_regression", "uci_budget"))
-    budgets = {"small": {500: first[first["data"].isin(uci_regression.SMALL)], 2000: small}, "large": {1000: runs, 2000: longer}}
+    budgets = {"small": {500: first[first["data"].isin(uci_regression.SMALL)], 2000: small},
+               "large": {1000: runs, 2000: uci_budget.on_the_way(longer), 6000: longer}}
     return {(kind, metric, pair): uci_budget.winners(tables, metric, *pair) for kind, tables in budgets.items()
             for metric in uci_regression.METRICS for pair in uci_regression.PAIRS}
 
 
 def test_how_many_winners_a_larger_budget_changes(winners):
-    changed = {key: (table.iloc[:, 0] != table.iloc[:, 1]).sum() for key, table in winners.items()}
+    def changed(kind, before, after):
+        return {key[1:]: (table[before] != table[after]).sum() for key, table in winners.items() if key[0] == kind}
+
     size = {kind: {len(table) for key, table in winners.items() if key[0] == kind} for kind in ("small", "large")}
     assert size == {"small": {600}, "large": {33}}
-    of_small = [count / 600 for key, count in changed.items() if key[0] == "small"]
-    assert 0.04 < min(of_small) and 0.08 < np.mean(of_small) < 0.12
+    of_small = np.array(list(changed("small", 500, 2000).values())) / 600
+    assert 0.04 < of_small.min() and 0.08 < of_small.mean() < 0.12
     assert "About one winner in ten changes, in both directions" in SAID
-    of_large = sum(count for key, count in changed.items() if key[0] == "large") / (6 * 33)
-    assert round(1 / of_large) == 15 and changed["large", "smse", (0.5, 1.0)] == 6
+    at_first, then = changed("large", 1000, 2000), changed("large", 2000, 6000)
+    assert round(6 * 33 / sum(at_first.values())) == 15 and at_first["smse", (0.5, 1.0)] == 6
     assert "one winner in fifteen changes, but six of 33 between $\\alpha = 0.5$ and EP in squared error." in SAID
+    assert max(then.values()) == 3 and not any(count for (metric, _), count in then.items() if metric == "smll")
+    assert "After that at most three of 33 change for any pair, and none in log loss." in SAID
+
+
+def test_how_many_of_the_large_searches_converge_with_6000_evaluations():
+    longer = runner.results("uci_budget")
+    assert uci_budget.MAX_EVALUATIONS == 6000 and 0.57 < longer["converged"].mean() < 0.63
+    assert "On the large sets three searches in five converge within 6000 evaluations." in SAID
+    naval = longer[longer["data"] == "naval"]
+    assert not naval.loc[naval["M"] >= 20, "converged"].any() and naval.loc[naval["M"] < 20, "converged"].mean() > 0.5
+    assert ((naval["log_evidence"] - naval["log_evidence_2000"]) > 200).mean() > 0.5
+    assert "with 20 or more pseudo-inputs no search converges there, and most gain hundreds of nats after the first 2000." in SAID
 
 
 def test_no_share_of_the_small_sets_moves_by_more_than_two_points(winners):
