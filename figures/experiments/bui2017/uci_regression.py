@@ -1,4 +1,4 @@
-"""UCI regression: does an intermediate power predict best? The study of bui2017 figures 4, 5 and 14 to 22.
+"""UCI regression with at most 500 evaluations: what a smaller budget gives for bui2017 figures 4, 5 and 14 to 22.
 
 Every run learns hyper-parameters, noise and pseudo-inputs by L-BFGS from the same start for every power, on one of the
 standard 90:10 splits, with inputs and targets standardised on the training rows.
